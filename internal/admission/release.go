@@ -17,8 +17,7 @@ const (
 )
 
 func templateSpec(spec map[string]any) map[string]any {
-	chart, _ := spec["chart"].(map[string]any)
-	inner, _ := chart["spec"].(map[string]any)
+	inner := manifest.At[map[string]any](spec, "chart", "spec")
 	return inner
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
@@ -67,8 +68,7 @@ func noteCRD(m *plan.Manifests, object map[string]any, text string) {
 
 // holdsData reports whether data goes with an object that Helm deletes.
 func holdsData(object map[string]any) bool {
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations := manifest.At[map[string]any](object, "metadata", "annotations")
 	switch object["kind"] {
 	case "PersistentVolumeClaim", "Namespace", crdKind:
 		return annotations["helm.sh/resource-policy"] != "keep"

@@ -101,8 +101,7 @@ func (r *Release) rememberOperated(content map[string]any) bool {
 	if !r.redescribeOperated(content) {
 		return false
 	}
-	metadata, _ := content["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations := manifest.At[map[string]any](content, "metadata", "annotations")
 	if sum, ok := annotations[status.ValuesChecksumAnnotation].(string); ok {
 		r.Fact.Values, r.Fact.ValuesKey = sum, sum
 	}
@@ -123,8 +122,7 @@ func (r *Release) redescribeOperated(content map[string]any) bool {
 	hr.Namespace, hr.Name = r.Object.Namespace, r.Object.Name
 	r.operated = hr
 	r.describeOperated(content)
-	spec, _ := content["spec"].(map[string]any)
-	r.composed, _ = spec["values"].(map[string]any)
+	r.composed = manifest.At[map[string]any](content, "spec", "values")
 	r.origins = nil
 	return true
 }

@@ -154,8 +154,7 @@ func (r *Release) redescribe(content map[string]any) bool {
 	hr.Namespace, hr.Name = r.Object.Namespace, r.Object.Name
 	r.hr = hr
 	r.describe(&admission.Admitted{Content: content})
-	spec, _ := content["spec"].(map[string]any)
-	r.composed, _ = spec["values"].(map[string]any)
+	r.composed = manifest.At[map[string]any](content, "spec", "values")
 	r.origins = nil
 	return true
 }

@@ -105,8 +105,7 @@ func (inv *Inventory) deriveArtifacts(all *derivations) {
 
 // artifactNames are the names that a generator gives its artifacts, as far as it can be read.
 func artifactNames(obj *manifest.Object) []string {
-	spec, _ := obj.Content["spec"].(map[string]any)
-	artifacts, _ := spec["artifacts"].([]any)
+	artifacts := manifest.At[[]any](obj.Content, "spec", "artifacts")
 	var names []string
 	for _, a := range artifacts {
 		fields, _ := a.(map[string]any)

@@ -260,8 +260,7 @@ func (all *derivations) insertCharts() {
 // madeFor reports whether a HelmChart carries the labels that helm-controller gives
 // to the one of this release.
 func madeFor(obj, release *manifest.Object) bool {
-	metadata, _ := obj.Content["metadata"].(map[string]any)
-	labels, _ := metadata["labels"].(map[string]any)
+	labels := manifest.At[map[string]any](obj.Content, "metadata", "labels")
 	if isGenerator(release) {
 		return obj.Kind == sourcev1.ExternalArtifactKind
 	}
@@ -291,9 +290,7 @@ func DerivedKey(release *manifest.Object) (store.Key, bool) {
 		return store.Key{}, false
 	}
 	namespace := release.Namespace
-	inner, _ := chart["spec"].(map[string]any)
-	ref, _ := inner["sourceRef"].(map[string]any)
-	if other, _ := ref["namespace"].(string); other != "" {
+	if other := manifest.At[string](chart, "spec", "sourceRef", "namespace"); other != "" {
 		namespace = other
 	}
 	return store.NewKey(sourcev1.HelmChartKind, namespace, release.Namespace+"-"+release.Name), true

@@ -153,8 +153,7 @@ func (all *derivations) dropPrinted() {
 		if obj.Group() != manifest.SourceGroup || !strings.HasPrefix(obj.Name, operatorPrefix) {
 			return false
 		}
-		metadata, _ := obj.Content["metadata"].(map[string]any)
-		annotations, _ := metadata["annotations"].(map[string]any)
+		annotations := manifest.At[map[string]any](obj.Content, "metadata", "annotations")
 		if _, printed := annotations[OriginAnnotation]; printed {
 			return true
 		}

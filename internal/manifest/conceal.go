@@ -115,15 +115,13 @@ func (o *Object) ConcealStatus(status any) any {
 // Called is how an object is called where people see it: what its name is made of may have come from a Secret.
 func (o *Object) Called() (kind, namespace, name string) {
 	kind, namespace, name = o.Kind, o.Namespace, o.Name
-	shown := o.Shown(o.Content)
-	meta, _ := shown["metadata"].(map[string]any)
-	shownKind, _ := shown["kind"].(string)
+	_, shownKind, shownNamespace, shownName := Identify(o.Shown(o.Content))
 	for _, field := range []struct {
 		text  *string
-		shown any
-	}{{&kind, Called(o.APIVersion, shownKind)}, {&namespace, meta["namespace"]}, {&name, meta["name"]}} {
-		if text, ok := field.shown.(string); ok && text != "" && text != *field.text {
-			*field.text = leaf(text)
+		shown string
+	}{{&kind, Called(o.APIVersion, shownKind)}, {&namespace, shownNamespace}, {&name, shownName}} {
+		if field.shown != "" && field.shown != *field.text {
+			*field.text = leaf(field.shown)
 		}
 	}
 	if o.Origin != nil { // its name is made of that one's

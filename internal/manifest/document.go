@@ -123,20 +123,7 @@ func (d *document) object(tree *yaml.Node, path []any) (map[string]any, error) {
 			d.value, d.err = d.decode(tree)
 		}
 	}
-	v := d.value
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			m, _ := v.(map[string]any)
-			v = m[step]
-		case int:
-			l, _ := v.([]any)
-			if v = nil; step < len(l) {
-				v = l[step]
-			}
-		}
-	}
-	m, ok := v.(map[string]any)
+	m, ok := ValueAt(d.value, path).(map[string]any)
 	if !ok && d.err == nil {
 		return nil, d.errorAt(tree, "cannot be read as YAML 1.1")
 	}

@@ -31,7 +31,7 @@ func (s *Set) FluxVersions() []FluxNote { return s.flux }
 
 // installed is the version of Flux that a source holds, "" for a source of anything else.
 func installed(o *Object) string {
-	of := func(path ...string) string { return strings.Join(textsAt(o.Content["spec"], path), "") }
+	of := func(path ...any) string { return At[string](o.Content["spec"], path...) }
 	url := strings.TrimSuffix(of("url"), ".git")
 	switch {
 	case o.Kind == "OCIRepository" && strings.HasSuffix(url, "/fluxcd/flux-manifests"), o.Kind == "GitRepository" && strings.HasSuffix(url, "fluxcd/flux2"):
@@ -93,10 +93,7 @@ func isVersioned(o *Object) bool {
 func (s *Set) version(o *Object) {
 	switch {
 	case isInstance(o):
-		spec, _ := o.Content["spec"].(map[string]any)
-		distribution, _ := spec["distribution"].(map[string]any)
-		version, _ := distribution["version"].(string)
-		s.install(FluxNote{version, o.Pos})
+		s.install(FluxNote{At[string](o.Content, "spec", "distribution", "version"), o.Pos})
 	case isVersioned(o):
 		s.versioned = append(s.versioned, o)
 	}

@@ -105,11 +105,10 @@ type Generated struct{ Kind, Namespace, Name string }
 
 // GeneratedBy lists what controllers in the cluster make of an object that was built.
 func GeneratedBy(content map[string]any) []Generated {
-	texts := textsOf(content)
-	text := func(path ...string) string { return strings.Join(texts(path...), "") }
-	o := &Object{APIVersion: text("apiVersion"), Kind: text("kind"), Namespace: text("metadata", "namespace"), Name: text("metadata", "name")}
+	o := new(Object)
+	o.APIVersion, o.Kind, o.Namespace, o.Name = Identify(content)
 	var list []Generated
-	for _, p := range generatedBy(o, texts) {
+	for _, p := range generatedBy(o, textsOf(content)) {
 		list = append(list, Generated{p.names.kind, p.names.namespace, p.names.name})
 	}
 	return list

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/helmsrc/helmsrc/internal/edit"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // File is a file of the input that was read, before its objects are in a set. The Input makes it and keeps it: several
@@ -180,20 +181,17 @@ func FirstDocument(name string, data []byte) *Object {
 // NewBuilt is an object that was built. Its fields are looked for where it came from; one that came from no object is
 // at pos.
 func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
-	text := func(v any) string { s, _ := v.(string); return s }
-	meta, _ := content["metadata"].(map[string]any)
-	o := &Object{
-		APIVersion: text(content["apiVersion"]),
-		Kind:       Called(text(content["apiVersion"]), text(content["kind"])),
-		Namespace:  text(meta["namespace"]),
-		Name:       text(meta["name"]),
-		Content:    content,
-		Pos:        pos,
-	}
+	apiVersion, kind, namespace, name := Identify(content)
+	o := &Object{APIVersion: apiVersion, Kind: Called(apiVersion, kind), Namespace: namespace, Name: name, Content: content, Pos: pos}
 	if from != nil {
 		o.Pos, o.at = from.Pos, from.at
 	}
 	return o
+}
+
+// Identify reads how an object is called, "" for what it does not say.
+func Identify(content map[string]any) (apiVersion, kind, namespace, name string) {
+	return At[string](content, "apiVersion"), At[string](content, "kind"), At[string](content, "metadata", "namespace"), At[string](content, "metadata", "name")
 }
 
 // AddBuilt adds objects that were built. Two that are the same are one, the first: several Kustomizations may include

@@ -107,21 +107,8 @@ func (o *Object) asWritten(root *yaml.Node, path []any) bool {
 	if _, n := locateValue(root, full); n != nil && n.Decode(&written) != nil {
 		return false
 	}
-	var built any = o.Content
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			m, _ := built.(map[string]any)
-			built = m[step]
-		case int:
-			list, _ := built.([]any)
-			if built = nil; step < len(list) {
-				built = list[step]
-			}
-		}
-	}
 	a, errA := json.Marshal(written)
-	b, errB := json.Marshal(built)
+	b, errB := json.Marshal(ValueAt(o.Content, path))
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -125,7 +126,7 @@ func (r secretReader) merge(into map[string][]byte, field string, decode func(st
 		e.Pos = r.object.Position(field)
 		return e
 	}
-	for _, k := range sortedKeys(values) {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		var text string
 		switch v := values[k].(type) {
 		case nil:
@@ -161,7 +162,7 @@ var requiredKeys = map[string][]string{
 // check judges keys and size, which a ConfigMap and a Secret have the same rules for.
 func (r secretReader) check(data map[string][]byte) error {
 	size := 0
-	for _, k := range sortedKeys(data) {
+	for _, k := range slices.Sorted(maps.Keys(data)) {
 		if msgs := validation.IsConfigMapKey(k); len(msgs) > 0 {
 			e := r.fail("data[%s]: Invalid value: %q: %s", k, k, strings.Join(msgs, ", "))
 			e.Pos = r.position(k)
@@ -205,15 +206,6 @@ func (r secretReader) position(k string) Pos {
 	return r.object.Position("data", k)
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // Unresolved lists the keys whose values still hold a ${VAR}.
 func (s *Secret) Unresolved() []string {
 	var list []string
@@ -228,7 +220,7 @@ func (s *Secret) Unresolved() []string {
 
 // String names the Secret and its keys, never the values.
 func (s Secret) String() string {
-	return fmt.Sprintf("Secret %s/%s (%s) with keys %v", s.Namespace, s.Name, s.Type, sortedKeys(s.Data))
+	return fmt.Sprintf("Secret %s/%s (%s) with keys %v", s.Namespace, s.Name, s.Type, slices.Sorted(maps.Keys(s.Data)))
 }
 
 // GoString is String: %#v must not get around the redaction.
@@ -239,7 +231,7 @@ func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String(
 
 // MarshalJSON writes the keys without the values.
 func (s Secret) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"namespace": s.Namespace, "name": s.Name, "type": s.Type, "keys": sortedKeys(s.Data)})
+	return json.Marshal(map[string]any{"namespace": s.Namespace, "name": s.Name, "type": s.Type, "keys": slices.Sorted(maps.Keys(s.Data))})
 }
 
 // MarshalText is String, for whatever else prints.

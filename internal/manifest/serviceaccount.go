@@ -82,9 +82,7 @@ const nameLabel = "kubernetes.io/metadata.name"
 func (s *Set) NamespaceLabels(name string) (map[string]string, error) {
 	labels := map[string]string{nameLabel: name}
 	_, content, err := s.datum("Namespace", s.namespace, name)
-	metadata, _ := content["metadata"].(map[string]any)
-	given, _ := metadata["labels"].(map[string]any)
-	for key, value := range given {
+	for key, value := range At[map[string]any](content, "metadata", "labels") {
 		if text, ok := value.(string); ok && key != nameLabel {
 			labels[key] = text
 		}

@@ -1,7 +1,9 @@
 package manifest
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -43,7 +45,7 @@ func variables(v any, path []any) []Variable {
 			step(i, e)
 		}
 	case map[string]any:
-		for _, k := range sortedKeys(v) {
+		for _, k := range slices.Sorted(maps.Keys(v)) {
 			step(k, v[k])
 		}
 	}

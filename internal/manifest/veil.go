@@ -94,7 +94,13 @@ func within(field any, texts []string) []string {
 	return found
 }
 
-// ValueAt returns the value at a path of fields and positions in a list, nil if it is not there.
+// At is the value at a path of fields and positions in a list, the zero value if it is not there or of another type.
+func At[T any](v any, path ...any) T {
+	value, _ := ValueAt(v, path).(T)
+	return value
+}
+
+// ValueAt is At for a value of any type.
 func ValueAt(v any, path []any) any {
 	for _, step := range path {
 		switch step := step.(type) {

@@ -93,8 +93,7 @@ func (m *Migration) indexed(r *foresee.Release) bool {
 	if err != nil {
 		return false
 	}
-	spec, _ := adm.Content["spec"].(map[string]any)
-	url, _ := spec["url"].(string)
+	url := manifest.At[string](adm.Content, "spec", "url")
 	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -57,8 +58,7 @@ func StoredArtifact(st *store.Store, key store.Key, spec map[string]any, now fun
 	case result.artifact() == nil:
 		return "", nil
 	}
-	recorded, _ := result.Object.Object.Content["spec"].(map[string]any)
-	if spec != nil && !asksForSame(spec, recorded) {
+	if spec != nil && !asksForSame(spec, manifest.At[map[string]any](result.Object.Object.Content, "spec")) {
 		return "", nil
 	}
 	return filepath.Join(st.Dir(), filepath.FromSlash(result.artifact().Path)), nil

@@ -24,17 +24,16 @@ func CheckForeign(key store.Key, record *store.Record) error {
 	if err != nil {
 		return err
 	}
-	metadata, _ := obj.Content["metadata"].(map[string]any)
-	if !strings.EqualFold(k.about().name, key.Kind) || !manifest.MayBeStoredAs(asText(metadata["namespace"]), key.Namespace) || !manifest.MayBeStoredAs(asText(metadata["name"]), key.Name) {
+	_, _, namespace, name := manifest.Identify(obj.Content)
+	if !strings.EqualFold(k.about().name, key.Kind) || !manifest.MayBeStoredAs(namespace, key.Namespace) || !manifest.MayBeStoredAs(name, key.Name) {
 		return errors.New("the record is that of another object")
 	}
 	typed := k.empty()
 	if err := errors.Join(json.Unmarshal(record.Object, typed), json.Unmarshal(record.Status, k.whole(typed))); err != nil {
 		return fmt.Errorf("recorded object: %w", err)
 	}
-	annotations, _ := metadata["annotations"].(map[string]any)
 	named, referred := references(k, key, typed)
-	for _, artifact := range append(named, record.Chart.Artifact, asText(annotations[status.ArtifactAnnotation])) {
+	for _, artifact := range append(named, record.Chart.Artifact, manifest.At[string](obj.Content, "metadata", "annotations", status.ArtifactAnnotation)) {
 		if artifact != "" && !slices.ContainsFunc(referred, func(k store.Key) bool { return isArtifactOf(artifact, k) }) {
 			return fmt.Errorf("%q is not an artifact of an object that it refers to", artifact)
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -54,7 +55,7 @@ func PlannedChart(release *Result, results []*Result) *Planned {
 			p.Digest = withAlgorithm(source.Resolution.Digest)
 		}
 		if moving {
-			p.Digest, _ = release.Status["lastAttemptedRevisionDigest"].(string)
+			p.Digest = manifest.At[string](release.Status, "lastAttemptedRevisionDigest")
 		}
 		return p
 	}
@@ -102,17 +103,16 @@ func sourceAmong(release *Result, results []*Result) *Result {
 
 // RecordedChart is the chart that an earlier run recorded of a HelmRelease. Results are all that are recorded.
 func RecordedChart(release *Result, results []*Result) *Planned {
-	metadata, _ := release.Object.Content["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
+	annotations := manifest.At[map[string]any](release.Object.Content, "metadata", "annotations")
 	p := &Planned{
-		Name:     asText(annotations[status.ChartAnnotation]),
-		Version:  asText(release.Status["lastAttemptedRevision"]),
-		Artifact: asText(annotations[status.ArtifactAnnotation]),
-		Digest:   asText(release.Status["lastAttemptedRevisionDigest"]),
+		Name:     manifest.At[string](annotations, status.ChartAnnotation),
+		Version:  manifest.At[string](release.Status, "lastAttemptedRevision"),
+		Artifact: manifest.At[string](annotations, status.ArtifactAnnotation),
+		Digest:   manifest.At[string](release.Status, "lastAttemptedRevisionDigest"),
 	}
 	p.Moving = p.Digest != ""
 	if inventory.IsOperated(release.Object.Object) {
-		p.Version = asText(annotations[status.VersionAnnotation])
+		p.Version = manifest.At[string](annotations, status.VersionAnnotation)
 		p.noteOperated(release, chartOfArtifact(results, p.Artifact), results)
 	}
 	if p.Name == "" || p.Version == "" {
@@ -131,12 +131,11 @@ func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
 	if chart == nil || !inventory.IsOperated(release.Object.Object) {
 		return
 	}
-	p.Revision = asText(release.Status["lastAttemptedRevision"])
-	spec, _ := chart.Object.Content["spec"].(map[string]any)
-	ref, _ := spec["sourceRef"].(map[string]any)
+	p.Revision = manifest.At[string](release.Status, "lastAttemptedRevision")
+	ref := manifest.At[map[string]any](chart.Object.Content, "spec", "sourceRef")
 	for _, r := range results {
 		obj := r.Object.Object
-		if obj.Kind == asText(ref["kind"]) && obj.Namespace == chart.Object.Object.Namespace && obj.Name == asText(ref["name"]) && r.artifact() != nil {
+		if obj.Kind == ref["kind"] && obj.Namespace == chart.Object.Object.Namespace && obj.Name == ref["name"] && r.artifact() != nil {
 			p.Tree = r.artifact().Path
 		}
 	}
@@ -169,10 +168,9 @@ func TreeFiles(ctx context.Context, st *store.Store, artifact, dir string) (map[
 // MadeOf is what the HelmChart of a release is, if its version gets a suffix from it: the spec of one that is packaged
 // with values files. It is "" for one that is stored as it was published.
 func MadeOf(spec map[string]any) string {
-	files, _ := spec["valuesFiles"].([]any)
 	var names []string
-	for _, f := range files {
-		names = append(names, asText(f))
+	for _, f := range manifest.At[[]any](spec, "valuesFiles") {
+		names = append(names, manifest.At[string](f))
 	}
 	if len(chart.EffectiveValuesFiles(names)) == 0 {
 		return ""
@@ -227,11 +225,6 @@ func shortenedRelease(name string) string {
 	}
 	const kept, digest = 40, 12
 	return name[:kept] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:digest]
-}
-
-func asText(v any) string {
-	text, _ := v.(string)
-	return text
 }
 
 // WriteChart writes a chart of the store with the version that helm-controller would give it, and returns the files of its

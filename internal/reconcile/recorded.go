@@ -136,8 +136,7 @@ func decodeRecorded(key store.Key, record *store.Record) (*manifest.Object, kind
 }
 
 func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
-	apiVersion, _ := content["apiVersion"].(string)
-	name, _ := content["kind"].(string)
+	apiVersion, name, _, _ := manifest.Identify(content)
 	return &manifest.Object{APIVersion: apiVersion, Kind: manifest.Called(apiVersion, name), Namespace: key.Namespace, Name: key.Name, Content: content}
 }
 
@@ -162,11 +161,7 @@ func (m *recollection) checkStored(k kind, s *commonStatus, generation int64) *s
 }
 
 func generationIn(content map[string]any) int64 {
-	metadata, _ := content["metadata"].(map[string]any)
-	if generation, ok := metadata["generation"].(float64); ok && generation > 0 {
-		return int64(generation)
-	}
-	return 1
+	return max(1, int64(manifest.At[float64](content, "metadata", "generation")))
 }
 
 // judge is what is wrong with a remembered object, or nil. The code is that of what

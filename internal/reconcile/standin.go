@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -43,8 +44,7 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 		}
 		switch obj.Kind {
 		case sourcev1.HelmChartKind:
-			spec, _ := obj.Content["spec"].(map[string]any)
-			ref, _ := spec["sourceRef"].(map[string]any)
+			ref := manifest.At[map[string]any](obj.Content, "spec", "sourceRef")
 			if name, _ := ref["name"].(string); ref["kind"] == sourcev1.HelmRepositoryKind {
 				key := store.NewKey(sourcev1.HelmRepositoryKind, obj.Namespace, name)
 				found[key] = StandIn{Path: st.Dir(), Archives: append(found[key].Archives, r.artifact().Path)}

@@ -130,7 +130,7 @@ func (r *repository) written(file string, content map[string]any) *manifest.Obje
 	if err != nil {
 		return nil
 	}
-	apiVersion, kind, _, name := identify(content)
+	apiVersion, kind, _, name := manifest.Identify(content)
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {
 		group = ""

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -376,7 +377,7 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 		return nil, err
 	}
 	var names []string
-	for _, path := range sortedKeys(replace) {
+	for _, path := range slices.Sorted(maps.Keys(replace)) {
 		names = append(names, b.display(path))
 	}
 	return nil, fmt.Errorf("a file that SOPS encrypted cannot be used; what is wrong with it is not shown, because that may quote it: look at %s with sops decrypt", strings.Join(names, ", "))

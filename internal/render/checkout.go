@@ -160,9 +160,7 @@ func remotesIn(text string) []string {
 type gitRef struct{ branch, tag, semver, name, commit string }
 
 func refOf(source *manifest.Object) gitRef {
-	spec, _ := source.Content["spec"].(map[string]any)
-	ref, _ := spec["ref"].(map[string]any)
-	field := func(name string) string { text, _ := ref[name].(string); return text }
+	field := func(name string) string { return manifest.At[string](source.Content, "spec", "ref", name) }
 	g := gitRef{field("branch"), field("tag"), field("semver"), field("name"), field("commit")}
 	if branch, ok := strings.CutPrefix(g.name, "refs/heads/"); ok {
 		g.branch, g.name = branch, ""

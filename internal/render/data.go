@@ -120,7 +120,7 @@ func (b *builder) borrow(f *flux) {
 		}
 		for _, other := range append([]*flux{f}, b.waiting...) {
 			for _, o := range other.objects {
-				_, kind, namespace, name := identify(o.content)
+				_, kind, namespace, name := manifest.Identify(o.content)
 				if kind != ref.Kind || name != ref.Name || namespace != f.object.Namespace {
 					continue
 				}

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
@@ -78,7 +80,7 @@ func defaultKeyFile(getenv func(string) string) string {
 
 // addSecret adds the keys of a Secret that spec.decryption.secretRef names. Keys of services are left out.
 func addSecret(keys *sops.Keys, name string, data map[string][]byte) error {
-	for _, k := range sortedKeys(data) {
+	for _, k := range slices.Sorted(maps.Keys(data)) {
 		var err error
 		switch filepath.Ext(k) {
 		case ".agekey":
@@ -117,7 +119,7 @@ func (d *decrypter) object(content map[string]any) (map[string]any, error) {
 
 // values decrypts the values of a Secret that hold text that SOPS encrypted.
 func (d *decrypter) values(content map[string]any) (map[string]any, error) {
-	if _, kind, _, _ := identify(content); kind != "Secret" {
+	if _, kind, _, _ := manifest.Identify(content); kind != "Secret" {
 		return content, nil
 	}
 	data, _ := content["data"].(map[string]any)
@@ -125,7 +127,7 @@ func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 		return nil, d.failure(&sops.KeyError{Recipients: envRecipients(data)})
 	}
 	var changed map[string]any
-	for _, k := range sortedKeys(data) {
+	for _, k := range slices.Sorted(maps.Keys(data)) {
 		encoded, ok := data[k].(string)
 		if !ok {
 			continue
@@ -159,7 +161,7 @@ func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 // be decrypted.
 func envRecipients(data map[string]any) []string {
 	var list []string
-	for _, k := range sortedKeys(data) {
+	for _, k := range slices.Sorted(maps.Keys(data)) {
 		text, _ := data[k].(string)
 		plain, err := base64.StdEncoding.DecodeString(text)
 		switch {

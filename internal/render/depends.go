@@ -3,7 +3,9 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -17,7 +19,7 @@ import (
 // warnDependencies warns of dependencies of Kustomizations that no cluster would ever fulfil. They have no influence on
 // what is built.
 func (b *builder) warnDependencies() {
-	for _, name := range sortedKeys(b.kustomizations) {
+	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
 		o := b.kustomizations[name]
 		b.warnSource(o)
 		for _, f := range cel.Faults(o.Content) {
@@ -42,21 +44,21 @@ func (b *builder) warnDependencies() {
 // warnSource reports a source of a Kustomization that nothing in the input defines, although the input says what its clusters
 // begin with. Its path is built all the same.
 func (b *builder) warnSource(o *manifest.Object) {
-	ref := kustomizev1.CrossNamespaceSourceReference{Kind: textAt(o.Content, "spec", "sourceRef", "kind"), Name: textAt(o.Content, "spec", "sourceRef", "name")}
-	namespace := cmp.Or(textAt(o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
+	ref := kustomizev1.CrossNamespaceSourceReference{Kind: manifest.At[string](o.Content, "spec", "sourceRef", "kind"), Name: manifest.At[string](o.Content, "spec", "sourceRef", "name")}
+	namespace := cmp.Or(manifest.At[string](o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
 	key := datumKey(ref.Kind, namespace, ref.Name)
 	if ref.Kind == generate.Kind || key == datumKey("GitRepository", bootstrapName, bootstrapName) || b.sourceFor(o, b.sources, ref.Kind, namespace, ref.Name) != nil {
 		return
 	}
 	given, _, err := b.standIn(ref.Kind, namespace, ref.Name)
-	if given != nil || err != nil || b.elsewhere(nil, ref, namespace, b.homeOf(o), textAt(o.Content, "spec", "path")) != "" {
+	if given != nil || err != nil || b.elsewhere(nil, ref, namespace, b.homeOf(o), manifest.At[string](o.Content, "spec", "path")) != "" {
 		return // which is reported
 	}
 	hint := ""
 	if beside := b.besides(o, ref.Kind); beside != nil {
 		hint = fmt.Sprintf("%s/%s/%s is beside it, and no Kustomization of that file is from there", beside.Kind, beside.Namespace, beside.Name)
 	} else if begun := b.plan.begun; len(b.partial) == 0 && len(begun) > 0 && !begun[key] {
-		hint = "the clusters of the input begin with " + strings.Join(sortedKeys(begun), ", ")
+		hint = "the clusters of the input begin with " + strings.Join(slices.Sorted(maps.Keys(begun)), ", ")
 	} else {
 		return // the cluster may have it
 	}
@@ -88,17 +90,9 @@ func (b *builder) besides(o *manifest.Object, kind string) *manifest.Object {
 
 // dependenciesOf are the namespaces and names that a Kustomization waits for.
 func dependenciesOf(o *manifest.Object) []string {
-	spec, _ := o.Content["spec"].(map[string]any)
-	list, _ := spec["dependsOn"].([]any)
 	var names []string
-	for _, element := range list {
-		ref, _ := element.(map[string]any)
-		name, _ := ref["name"].(string)
-		namespace, _ := ref["namespace"].(string)
-		if namespace == "" {
-			namespace = o.Namespace
-		}
-		names = append(names, namespace+"/"+name)
+	for _, ref := range manifest.At[[]any](o.Content, "spec", "dependsOn") {
+		names = append(names, cmp.Or(manifest.At[string](ref, "namespace"), o.Namespace)+"/"+manifest.At[string](ref, "name"))
 	}
 	return names
 }

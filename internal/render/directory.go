@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -195,7 +196,7 @@ func (d *directory) unknownFields(err error) []*placedError {
 	var fields map[string]any
 	_ = sigsyaml.Unmarshal(d.text, &fields) // as it was read before
 	var unknown []*placedError
-	for _, name := range sortedKeys(fields) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		text, marshalErr := json.Marshal(map[string]any{name: nil})
 		if marshalErr != nil {
 			continue

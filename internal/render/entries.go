@@ -35,7 +35,7 @@ func (r *Renderer) findSyncs() {
 			}
 		}
 		for _, o := range f.Objects() {
-			if o.Group() == manifest.ReleaseGroup && (o.Name == instanceChart || textAt(o.Content, "spec", "chart", "spec", "chart") == instanceChart) {
+			if o.Group() == manifest.ReleaseGroup && (o.Name == instanceChart || manifest.At[string](o.Content, "spec", "chart", "spec", "chart") == instanceChart) {
 				r.sync(path, o, o.Content, "", "spec", "values", "instance", "sync")
 			}
 		}
@@ -49,7 +49,7 @@ func (r *Renderer) findSyncs() {
 }
 
 // sync makes the Kustomization that the operator makes of the sync of an instance.
-func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any, namespace string, at ...string) {
+func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any, namespace string, at ...any) {
 	made := syncOf(o, content, namespace, at...)
 	if made == nil {
 		return
@@ -71,20 +71,20 @@ func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any,
 // begunElsewhere takes the source of a sync for another repository if none of the checkout's remotes is called so, and its path is
 // not here.
 func (r *Renderer) begunElsewhere(s *syncObjects) bool {
-	root, at := r.homeOf(s.instance), cleanPath(textAt(s.kustomization.Content, "spec", "path"))
+	root, at := r.homeOf(s.instance), cleanPath(manifest.At[string](s.kustomization.Content, "spec", "path"))
 	remotes := r.checkout(root).remotes
 	if s.url == "" || len(remotes) == 0 || slices.Contains(remotes, lastSegment(s.url)) || at != "" && r.hasDirectory(root, at) {
 		return false
 	}
 	k := s.kustomization
-	r.others[datumKey(textAt(k.Content, "spec", "sourceRef", "kind"), k.Namespace, textAt(k.Content, "spec", "sourceRef", "name"))] = true
+	r.others[datumKey(manifest.At[string](k.Content, "spec", "sourceRef", "kind"), k.Namespace, manifest.At[string](k.Content, "spec", "sourceRef", "name"))] = true
 	return true
 }
 
 // owns takes the source of what a cluster begins with for the repository itself.
 func (r *Renderer) owns(o *manifest.Object) {
-	kind, name := textAt(o.Content, "spec", "sourceRef", "kind"), textAt(o.Content, "spec", "sourceRef", "name")
-	namespace := cmp.Or(textAt(o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
+	kind, name := manifest.At[string](o.Content, "spec", "sourceRef", "kind"), manifest.At[string](o.Content, "spec", "sourceRef", "name")
+	namespace := cmp.Or(manifest.At[string](o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
 	r.own[datumKey(kind, namespace, name)] = true
 	source := r.sourceFor(o, nil, kind, namespace, name)
 	if url := urlOf(source); url != "" {
@@ -141,13 +141,13 @@ func (r *Renderer) mayBegin(path string) bool {
 // appliesItself reports whether a Kustomization applies the file that it is in, and more. A path that is left out says too
 // little for that.
 func (n *node) appliesItself() bool {
-	return n.home && n.claims.files[n.file] && len(n.claims.files) > 1 && textAt(n.object.Content, "spec", "path") != ""
+	return n.home && n.claims.files[n.file] && len(n.claims.files) > 1 && manifest.At[string](n.object.Content, "spec", "path") != ""
 }
 
 // callsItself reports whether a Kustomization is called like its source, which is this repository, and leads to others.
 func (p *plan) callsItself(i int) bool {
 	n := p.nodes[i]
-	if !n.home || textAt(n.object.Content, "spec", "sourceRef", "name") != n.object.Name {
+	if !n.home || manifest.At[string](n.object.Content, "spec", "sourceRef", "name") != n.object.Name {
 		return false
 	}
 	return n.object.Name == bootstrapName || inside(n.path, n.file) || slices.ContainsFunc(reach(p.edges, i), func(j int) bool { return j != i && p.nodes[j].object != nil })
@@ -155,7 +155,7 @@ func (p *plan) callsItself(i int) bool {
 
 // pathHere is the directory at the path of a Kustomization, "" if it is not here.
 func (r *Renderer) pathHere(o *manifest.Object) string {
-	root, path := r.homeOf(o), slashed(textAt(o.Content, "spec", "path"))
+	root, path := r.homeOf(o), slashed(manifest.At[string](o.Content, "spec", "path"))
 	if path == "" {
 		return ""
 	}
@@ -164,15 +164,4 @@ func (r *Renderer) pathHere(o *manifest.Object) string {
 		return ""
 	}
 	return real
-}
-
-// textAt is a text in an object, "" if there is none.
-func textAt(content map[string]any, path ...string) string {
-	var v any = content
-	for _, step := range path {
-		m, _ := v.(map[string]any)
-		v = m[step]
-	}
-	text, _ := v.(string)
-	return text
 }

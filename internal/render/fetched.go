@@ -146,7 +146,7 @@ func (b *builder) certain(n Need) bool {
 	if n.Kind != "HelmChart" {
 		return true
 	}
-	ref := func(field string) string { return textAt(source.Content, "spec", "sourceRef", field) }
+	ref := func(field string) string { return manifest.At[string](source.Content, "spec", "sourceRef", field) }
 	return b.certain(Need{Source: Source{Kind: ref("kind"), Namespace: source.Namespace, Name: ref("name")}})
 }
 
@@ -154,7 +154,7 @@ func (b *builder) hasSecrets(namespace string, v any) bool {
 	fields, _ := v.(map[string]any)
 	for name, v := range fields {
 		field, _ := v.(map[string]any)
-		secret := textAt(field, "name")
+		secret := manifest.At[string](field, "name")
 		if strings.HasSuffix(strings.ToLower(name), "secretref") && secret != "" && b.lookup("Secret", namespace, secret) == nil || !b.hasSecrets(namespace, v) {
 			return false
 		}

@@ -160,7 +160,7 @@ type finishing struct {
 }
 
 func (b *builder) substitute(f *flux, o built, v *variables) *finishing {
-	apiVersion, kind, _, name := identify(o.content)
+	apiVersion, kind, _, name := manifest.Identify(o.content)
 	p := &finishing{built: o, object: b.origin(f.repo, o.file, o.content, o.file, f.name()), nameless: apiVersion == "" || kind == "" || name == ""}
 	if p.nameless {
 		return p
@@ -239,7 +239,7 @@ func (e *spoilingError) Unwrap() error { return e.err }
 // finishObject adds an object of a Kustomization to what was built.
 func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	content, obj := p.content, p.object
-	apiVersion, kind, _, _ := identify(content)
+	apiVersion, kind, _, _ := manifest.Identify(content)
 	if p.nameless {
 		confide(obj, content, visibleOf(p.built))
 		b.fault(obj, errors.New("failed to decode Kubernetes apiVersion, kind and name"))
@@ -363,7 +363,7 @@ func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 
 func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	obj.Content = content
-	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = identify(content)
+	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = manifest.Identify(content)
 	obj.Kind = manifest.Called(obj.APIVersion, obj.Kind)
 	flux := ofFlux(obj) || isGenerator(obj) || obj.Group() == resourceset.Group
 	ref := obj.Group() == "" && (obj.Kind == "Secret" || obj.Kind == "ConfigMap" || obj.Kind == "ServiceAccount")

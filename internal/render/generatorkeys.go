@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -56,7 +57,7 @@ func (r *Renderer) printOf(built sources) string {
 		return last.text
 	}
 	h := sha256.New()
-	for _, key := range sortedKeys(built) {
+	for _, key := range slices.Sorted(maps.Keys(built)) {
 		_, _ = fmt.Fprintf(h, "%q %x\n", key, r.said(built[key]).print)
 	}
 	*last = sourcesPrint{built, len(built), fmt.Sprintf("%x", h.Sum(nil))}

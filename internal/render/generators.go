@@ -282,7 +282,7 @@ func ignoreOf(source *manifest.Object) string {
 	if source == nil {
 		return ""
 	}
-	return textAt(source.Content, "spec", "ignore")
+	return manifest.At[string](source.Content, "spec", "ignore")
 }
 
 type onDisk string

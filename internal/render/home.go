@@ -88,13 +88,13 @@ func (r *Renderer) renamed(url string, c *checkout) bool {
 // checkoutOf is the root of the repository that a HelmRelease of Flux 1 lies in, if its chart comes from there: a remote is called like the
 // repository of the chart, the path is there, and the ref is what is checked out. It is "" for all others.
 func (r *Renderer) checkoutOf(release *manifest.Object) string {
-	url, ref := textAt(release.Content, "spec", "chart", "git"), textAt(release.Content, "spec", "chart", "ref")
+	url, ref := manifest.At[string](release.Content, "spec", "chart", "git"), manifest.At[string](release.Content, "spec", "chart", "ref")
 	if url == "" || !manifest.IsFlux1(release.Group()) {
 		return ""
 	}
 	root := r.homeOf(release)
 	c := r.checkout(root)
-	here := slices.Contains(c.remotes, lastSegment(url)) && r.hasDirectory(root, cleanPath(textAt(release.Content, "spec", "chart", "path")))
+	here := slices.Contains(c.remotes, lastSegment(url)) && r.hasDirectory(root, cleanPath(manifest.At[string](release.Content, "spec", "chart", "path")))
 	if !here || !c.at(gitRef{branch: ref}, nil) && c.commit != ref {
 		return ""
 	}
@@ -142,8 +142,7 @@ func urlOf(source *manifest.Object) string {
 	if source == nil {
 		return ""
 	}
-	spec, _ := source.Content["spec"].(map[string]any)
-	text, _ := spec["url"].(string)
+	text := manifest.At[string](source.Content, "spec", "url")
 	if strings.Contains(text, "${") {
 		return ""
 	}
@@ -164,13 +163,4 @@ func sameSpec(a, b *manifest.Object) bool {
 	}
 	y, err := json.Marshal(b.Content["spec"])
 	return err == nil && bytes.Equal(x, y)
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	list := make([]string, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
 }

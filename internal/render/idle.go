@@ -128,16 +128,8 @@ func sameTarget(o *manifest.Object, index int) bool {
 	if err != nil {
 		return false
 	}
-	targetIn := func(content map[string]any) any {
-		spec, _ := content["spec"].(map[string]any)
-		patches, _ := spec["patches"].([]any)
-		if index >= len(patches) {
-			return nil
-		}
-		patch, _ := patches[index].(map[string]any)
-		return patch["target"]
-	}
-	return reflect.DeepEqual(targetIn(raw.Value), targetIn(o.Content))
+	target := []any{"spec", "patches", index, "target"}
+	return reflect.DeepEqual(manifest.ValueAt(raw.Value, target), manifest.ValueAt(o.Content, target))
 }
 
 // seesAll reports whether the run sees every build that a patch may be for: a component is for whatever includes it.

@@ -57,7 +57,7 @@ func (r *Renderer) artifactOf(f *flux, built sources) artifact {
 	}
 	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: r.sourceFor(f.object, built, ref.Kind, namespace, ref.Name)}
 	if a.source != nil && a.git {
-		a.ignore = textAt(a.source.Content, "spec", "ignore")
+		a.ignore = manifest.At[string](a.source.Content, "spec", "ignore")
 	}
 	return a
 }

@@ -30,7 +30,7 @@ func newIndex(r *Renderer) *index {
 		f := r.byPath[path]
 		for _, o := range f.Kustomizations() {
 			key := sourceKey(o)
-			x.sourcePaths[key] = append(x.sourcePaths[key], textAt(o.Content, "spec", "path"))
+			x.sourcePaths[key] = append(x.sourcePaths[key], manifest.At[string](o.Content, "spec", "path"))
 		}
 		for _, o := range f.Objects() {
 			switch {
@@ -54,7 +54,7 @@ func newIndex(r *Renderer) *index {
 
 // sourceKey is the kind, namespace and name of the source of a Kustomization.
 func sourceKey(o *manifest.Object) string {
-	ref := func(name string) string { return textAt(o.Content, "spec", "sourceRef", name) }
+	ref := func(name string) string { return manifest.At[string](o.Content, "spec", "sourceRef", name) }
 	return datumKey(ref("kind"), cmp.Or(ref("namespace"), o.Namespace), ref("name"))
 }
 

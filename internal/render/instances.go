@@ -38,31 +38,27 @@ type syncObjects struct {
 }
 
 // syncOf reads the sync that is at a place of some content. It returns nil if there is none.
-func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...string) *syncObjects {
-	field := func(name string) string { return textAt(content, append(slices.Clone(at), name)...) }
+func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...any) *syncObjects {
+	field := func(name string) string { return manifest.At[string](content, append(slices.Clone(at), any(name))...) }
 	kind := cmp.Or(field("kind"), "GitRepository")
 	if o.Kind == instanceKind && resourceset.Disabled(content) || field("path") == "" || !slices.Contains([]string{"Bucket", "GitRepository", "OCIRepository"}, kind) {
 		return nil
 	}
 	namespace = cmp.Or(namespace, bootstrapName)
 	name := cmp.Or(field("name"), namespace)
-	sync := make([]any, 0, len(at))
-	for _, step := range at {
-		sync = append(sync, step)
-	}
 	made := func(apiVersion, kind string, spec map[string]any, fields map[string]string) *manifest.Object {
 		return o.Derive(manifest.Object{
 			APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name,
 			Content: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": name, "namespace": namespace}, "spec": spec},
 		}, func(path []any) []any {
 			if len(path) < 2 || path[0] != "spec" {
-				return sync
+				return at
 			}
 			field, _ := path[1].(string)
 			if from := fields[field]; from != "" {
-				return append(slices.Clone(sync), from)
+				return append(slices.Clone(at), any(from))
 			}
-			return sync
+			return at
 		})
 	}
 	s := &syncObjects{url: field("url"), instance: o}
@@ -73,10 +69,8 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 	s.source = made(manifest.SourceGroup+"/v1", kind, sourceSpec(kind, field), map[string]string{
 		"url": "url", "endpoint": "url", "ref": "ref", "bucketName": "ref", "secretRef": "pullSecret", "provider": "provider", "interval": "interval",
 	})
-	spec, _ := content["spec"].(map[string]any)
-	s.common, _ = spec["commonMetadata"].(map[string]any)
-	kustomize, _ := spec["kustomize"].(map[string]any)
-	text, err := json.Marshal(kustomize["patches"])
+	s.common = manifest.At[map[string]any](content, "spec", "commonMetadata")
+	text, err := json.Marshal(manifest.At[any](content, "spec", "kustomize", "patches"))
 	if err != nil || json.Unmarshal(text, &s.patches) != nil {
 		s.patches = nil // the schema says what is wrong with them
 	}
@@ -124,9 +118,9 @@ func unquoted(text string) any {
 }
 
 // unquotable is the error of the first field of a sync that breaks the YAML it is written into.
-func unquotable(o *manifest.Object, content map[string]any, at []string) error {
+func unquotable(o *manifest.Object, content map[string]any, at []any) error {
 	for _, name := range []string{"ref", "url", "path", "pullSecret", "provider"} {
-		text := textAt(content, append(slices.Clone(at), name)...)
+		text := manifest.At[string](content, append(slices.Clone(at), any(name))...)
 		if err := yaml.Unmarshal([]byte("v: "+text), new(any)); err != nil {
 			return manifest.Fault(o, &buildError{err: fmt.Errorf("flux-operator writes the value without quotes: %w", plainError(err))}, "spec", "sync", name)
 		}
@@ -203,7 +197,7 @@ func (s *syncObjects) patch(r *Renderer) error {
 	source, kustomization := s.source, s.kustomization
 	s.source, s.kustomization = nil, nil // a patch may delete them
 	for _, o := range result.objects {
-		if _, kind, _, _ := identify(o.content); kind == kustomizev1.KustomizationKind {
+		if _, kind, _, _ := manifest.Identify(o.content); kind == kustomizev1.KustomizationKind {
 			kustomization.Content, s.kustomization = o.content, kustomization
 		} else {
 			source.Content, s.source = o.content, source
@@ -220,7 +214,7 @@ func (s *syncObjects) hasAll(of resid.Gvk) bool {
 
 // checkDistribution returns the error of a version that no distribution of Flux 2 has, or that lacks what the sync needs.
 func checkDistribution(o *manifest.Object) error {
-	version := textAt(o.Content, "spec", "distribution", "version")
+	version := manifest.At[string](o.Content, "spec", "distribution", "version")
 	if version == "" || strings.ContainsAny(version, "$-") {
 		return nil // a variable, or a prerelease
 	}
@@ -244,7 +238,7 @@ func checkDistribution(o *manifest.Object) error {
 	switch {
 	case !matches(2):
 		return fault(fmt.Errorf("build failed: no match found for semver: %s", version), "spec", "distribution", "version")
-	case textAt(o.Content, "spec", "sync", "kind") == "GitRepository" && textAt(o.Content, "spec", "sync", "provider") == "aws" && !matches(9):
+	case manifest.At[string](o.Content, "spec", "sync", "kind") == "GitRepository" && manifest.At[string](o.Content, "spec", "sync", "provider") == "aws" && !matches(9):
 		return fault(fmt.Errorf("build failed: sync.provider 'aws' for GitRepository requires Flux version >= 2.9.0, got '%s'", version), "spec", "sync", "provider")
 	}
 	return nil

@@ -43,10 +43,8 @@ func notText(values map[string]any) string {
 
 // warnDropped warns of labels that do not reach the cluster.
 func (b *builder) warnDropped(f *flux, obj *manifest.Object, content map[string]any, fields []string) {
-	meta, _ := content["metadata"].(map[string]any)
 	for _, field := range fields {
-		values, _ := meta[field].(map[string]any)
-		key := notText(values)
+		key := notText(manifest.At[map[string]any](content, "metadata", field))
 		text := fmt.Sprintf("metadata.%s[%s] is no text: %s drops all %s of the object, and applies it without", field, key, f.name(), field)
 		b.warnAt(finding.DroppedLabels, obj, text, "put the value in quotes", obj.Position("metadata", field, key))
 	}

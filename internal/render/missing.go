@@ -49,7 +49,7 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 
 // addGenerated records what a controller in the cluster makes of an object.
 func (b *builder) addGenerated(content map[string]any) {
-	_, kind, _, _ := identify(content)
+	_, kind, _, _ := manifest.Identify(content)
 	for _, made := range manifest.GeneratedBy(content) {
 		b.generated[datumKey(made.Kind, made.Namespace, made.Name)] = kind
 	}

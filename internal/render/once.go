@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"sigs.k8s.io/kustomize/api/types"
 )
@@ -23,7 +25,7 @@ func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustom
 	}
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%q %q %q", dir, file, text)
-	for _, path := range sortedKeys(replace) {
+	for _, path := range slices.Sorted(maps.Keys(replace)) {
 		_, _ = fmt.Fprintf(h, " %q %q", path, replace[path])
 	}
 	key := string(h.Sum(nil))

@@ -2,7 +2,11 @@ package render
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // Directories that no Kustomization of the input leads to may be applied by Kustomizations of another repository. Overlays of
@@ -19,7 +23,7 @@ func (r *Renderer) overlays(p *plan) map[int]map[string]string {
 		}
 	}
 	made := map[int]map[string]string{}
-	for _, dir := range sortedKeys(users) {
+	for _, dir := range slices.Sorted(maps.Keys(users)) {
 		for _, i := range users[dir] {
 			if len(users[dir]) > 1 && made[i] == nil {
 				made[i] = r.plainObjects(p.nodes[i].dir)
@@ -43,7 +47,7 @@ func (r *Renderer) plainObjects(dir string) map[string]string {
 		return objects
 	}
 	for _, o := range r.buildOnce(repo, dir, d.file, k, nil).objects {
-		apiVersion, kind, namespace, name := identify(o.content)
+		apiVersion, kind, namespace, name := manifest.Identify(o.content)
 		if text, err := json.Marshal(o.content); err == nil && strings.Contains(apiVersion, "toolkit.fluxcd.io/") {
 			objects[kind+" "+namespace+"/"+name] = string(text)
 		}

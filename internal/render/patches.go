@@ -48,9 +48,7 @@ func (r *Result) Patches(o *manifest.Object) []Patch {
 		if o.Built != "Kustomization "+k.Namespace+"/"+k.Name {
 			continue
 		}
-		spec, _ := k.Content["spec"].(map[string]any)
-		entries, _ := spec["patches"].([]any)
-		for i, entry := range entries {
+		for i, entry := range manifest.At[[]any](k.Content, "spec", "patches") {
 			var p types.Patch
 			if text, err := yaml.Marshal(entry); err == nil && yaml.Unmarshal(text, &p) == nil && fits(p, []byte(p.Patch), o) {
 				add(Patch{manifest.Patch{Text: p.Patch, In: k}, k.Pos.File, fmt.Sprintf("%s spec.patches[%d]", o.Built, i)})
@@ -133,8 +131,7 @@ func alikeNames(name string, o *manifest.Object) bool {
 	if err != nil {
 		return false
 	}
-	meta, _ := raw.Value["metadata"].(map[string]any)
-	return meta["name"] == name
+	return manifest.At[string](raw.Value, "metadata", "name") == name
 }
 
 func whole(expression, text string) bool {
@@ -157,10 +154,8 @@ func selects(selector string, o *manifest.Object, field string) bool {
 	if err != nil {
 		return false
 	}
-	meta, _ := o.Content["metadata"].(map[string]any)
-	values, _ := meta[field].(map[string]any)
 	set := labels.Set{}
-	for name, v := range values {
+	for name, v := range manifest.At[map[string]any](o.Content, "metadata", field) {
 		set[name], _ = v.(string)
 	}
 	return s.Matches(set)

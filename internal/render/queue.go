@@ -30,10 +30,10 @@ func (b *builder) enter(o *manifest.Object) {
 
 // ready reports whether it is known for certain which tree a Kustomization is built from.
 func (b *builder) ready(o *manifest.Object) bool {
-	if textAt(o.Content, "spec", "sourceRef", "kind") != externalArtifact {
+	if manifest.At[string](o.Content, "spec", "sourceRef", "kind") != externalArtifact {
 		return true
 	}
-	namespace, name := textAt(o.Content, "spec", "sourceRef", "namespace"), textAt(o.Content, "spec", "sourceRef", "name")
+	namespace, name := manifest.At[string](o.Content, "spec", "sourceRef", "namespace"), manifest.At[string](o.Content, "spec", "sourceRef", "name")
 	if namespace == "" {
 		namespace = o.Namespace
 	}

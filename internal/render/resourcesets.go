@@ -84,9 +84,7 @@ func (b *builder) addProvider(o *manifest.Object) {
 	if resourceset.Decode(o.Content, &p.Spec) != nil {
 		p.Spec.Type = "" // which no server knows either
 	}
-	metadata, _ := o.Content["metadata"].(map[string]any)
-	labels, _ := metadata["labels"].(map[string]any)
-	for k, v := range labels {
+	for k, v := range manifest.At[map[string]any](o.Content, "metadata", "labels") {
 		p.Labels[k], _ = v.(string)
 	}
 	b.providers = append(b.providers, inputProvider{p, o})
@@ -142,7 +140,7 @@ func (b *builder) expand(p pendingSet) {
 
 // placeless is the error of an object that the API server stores in a namespace, and that names none.
 func placeless(m resourceset.Object) error {
-	apiVersion, kind, namespace, name := identify(m.Content)
+	apiVersion, kind, namespace, name := manifest.Identify(m.Content)
 	namespaced, _ := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: apiVersion, Kind: kind})
 	group, _, _ := strings.Cut(apiVersion, "/")
 	if namespace != "" || !namespaced && !isFluxGroup(group) && group != generate.Group && group != resourceset.Group {
@@ -186,7 +184,7 @@ func namespacesOf(spec resourceset.Spec) []string {
 	}
 	var list []string
 	for _, r := range resources {
-		namespace := textAt(r, "metadata", "namespace")
+		namespace := manifest.At[string](r, "metadata", "namespace")
 		if strings.Contains(namespace, "<<") {
 			namespace = ""
 		}
@@ -210,7 +208,7 @@ func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
 
 // makeObject adds an object of a set to what was built.
 func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
-	apiVersion, kind, namespace, name := identify(m.Content)
+	apiVersion, kind, namespace, name := manifest.Identify(m.Content)
 	obj := o.Derive(manifest.Object{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Content: m.Content}, func(path []any) []any {
 		return append(slices.Clone(m.Path), path...)
 	})

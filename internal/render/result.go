@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -152,7 +153,7 @@ func (b *builder) result(build *manifest.Build) *Result {
 // filesRead are the files of the input's repositories that the builds read.
 func (b *builder) filesRead() []string {
 	read := map[string]bool{}
-	for _, dir := range sortedKeys(b.named) {
+	for _, dir := range slices.Sorted(maps.Keys(b.named)) {
 		root := repositoryRoot(dir, dir)
 		for path := range b.claimed {
 			if inside(root, path) && !inside(filepath.Join(root, ".git"), path) {
@@ -160,5 +161,5 @@ func (b *builder) filesRead() []string {
 			}
 		}
 	}
-	return sortedKeys(read)
+	return slices.Sorted(maps.Keys(read))
 }

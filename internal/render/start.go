@@ -72,7 +72,7 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 	of := func(o *manifest.Object) bool { return o != nil && o != keep && (o.Built == by || nameOf(o) == by) }
 	b.withdrawn[by]++
 	var below []string
-	for _, key := range sortedKeys(b.kustomizations) {
+	for _, key := range slices.Sorted(maps.Keys(b.kustomizations)) {
 		if o := b.kustomizations[key]; o != keep && o.Built == by {
 			delete(b.kustomizations, key)
 			below = append(below, nameOf(o))
@@ -143,8 +143,7 @@ func slashed(path string) string {
 // lose records what is lost with a Kustomization that cannot be built, as far as its path shows it. It reports whether
 // the input is about any of it.
 func (b *builder) lose(o *manifest.Object) bool {
-	spec, _ := o.Content["spec"].(map[string]any)
-	path, _ := spec["path"].(string)
+	path := manifest.At[string](o.Content, "spec", "path")
 	root := b.homeOf(o)
 	real, err := b.disk.within(root, join(root, slashed(path)))
 	if err != nil || path == "" || !isDirectory(real) || !b.plan.known {

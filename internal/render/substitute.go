@@ -295,7 +295,7 @@ func (v *variables) bounded(text string) error {
 
 // longName is how the controller names an object in its messages.
 func longName(content map[string]any) string {
-	apiVersion, kind, _, name := identify(content)
+	apiVersion, kind, _, name := manifest.Identify(content)
 	group, version, found := strings.Cut(apiVersion, "/")
 	if !found {
 		group, version = "", apiVersion
@@ -306,21 +306,10 @@ func longName(content map[string]any) string {
 	return fmt.Sprintf("%s.%s.%s/%s", kind, version, group, name)
 }
 
-func identify(content map[string]any) (apiVersion, kind, namespace, name string) {
-	text := func(v any) string { s, _ := v.(string); return s }
-	meta, _ := content["metadata"].(map[string]any)
-	return text(content["apiVersion"]), text(content["kind"]), text(meta["namespace"]), text(meta["name"])
-}
-
 func marked(content map[string]any, key, value string) bool {
-	meta, _ := content["metadata"].(map[string]any)
-	for _, field := range []string{"labels", "annotations"} {
-		m, _ := meta[field].(map[string]any)
-		if text, ok := m[key].(string); ok && strings.EqualFold(text, value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"labels", "annotations"}, func(field string) bool {
+		return strings.EqualFold(manifest.At[string](content, "metadata", field, key), value)
+	})
 }
 
 // errNotYAML is of text that is YAML no more. The library's message would quote values.

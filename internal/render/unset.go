@@ -67,7 +67,7 @@ func (v *variables) withoutValues(ctx context.Context, content map[string]any, t
 // decidedObject returns the error of the first variable without a value that decides something about an object. Of one
 // that is not Flux's it is only how it is called that counts.
 func (v *variables) decidedObject(ctx context.Context, content map[string]any) error {
-	apiVersion, _, _, _ := identify(content)
+	apiVersion, _, _, _ := manifest.Identify(content)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	for _, k := range slices.Sorted(maps.Keys(content)) {
 		ours := isFluxGroup(group) || k == "apiVersion" || k == "kind" || k == "metadata"

@@ -235,7 +235,7 @@ func loginOf(adm *admission.Admitted) string {
 
 // verificationOf says what checks signatures.
 func verificationOf(adm *admission.Admitted) string {
-	spec, _ := manifest.ValueAt(adm.Content, []any{"spec", "verify"}).(map[string]any)
+	spec := manifest.At[map[string]any](adm.Content, "spec", "verify")
 	if spec == nil {
 		if adm.Object.Kind == sourcev1.HelmChartKind || adm.Object.Kind == sourcev1.OCIRepositoryKind {
 			return "nothing: it has no spec.verify"

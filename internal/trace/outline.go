@@ -195,7 +195,7 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 		n.URL = obj.ConcealError(reconcile.RedactText(cmp.Or(text("url"), text("endpoint"))))
 		n.Constraint = cmp.Or(text("ref", "digest"), text("ref", "semver"), text("ref", "tag"), text("ref", "commit"), text("ref", "name"), text("ref", "branch"))
 	}
-	if suspended, _ := manifest.ValueAt(obj.Content, []any{"spec", "suspend"}).(bool); suspended {
+	if suspended := manifest.At[bool](obj.Content, "spec", "suspend"); suspended {
 		n.State = outline.Suspended
 	}
 	o.knownOf(n, obj)

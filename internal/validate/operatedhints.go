@@ -53,7 +53,7 @@ func directoryHint(obj *manifest.Object) string {
 
 // operatedGitHint says how a Git repository gets a login that it has none of, "" if it has one.
 func operatedGitHint(obj *manifest.Object) string {
-	url, _ := manifest.ValueAt(obj.Content, []any{"spec", "url"}).(string)
+	url := manifest.At[string](obj.Content, "spec", "url")
 	switch scheme, _, _ := strings.Cut(strings.ToLower(url), "://"); {
 	case scheme == "ssh":
 		return "the operator's pod had a key for the repository, which no field of the release names: " + directoryHint(obj)

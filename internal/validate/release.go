@@ -39,7 +39,7 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 // releaseNames judges the names that a release hands to Helm. Their length is for the schema.
 func (v *validation) releaseNames() {
 	for _, field := range []string{"releaseName", "targetNamespace", "storageNamespace"} {
-		name, _ := manifest.ValueAt(v.adm.Object.Content, []any{"spec", field}).(string)
+		name := manifest.At[string](v.adm.Object.Content, "spec", field)
 		if name == "" || len(manifest.Variables(name)) > 0 {
 			continue
 		}

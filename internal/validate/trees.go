@@ -57,7 +57,7 @@ func Home(adm *admission.Admitted, set *manifest.Set) bool {
 	if !ofInstance(adm.Object) && (git == nil || !bootstrapped(git)) {
 		return false
 	}
-	name, _ := manifest.ValueAt(adm.Content, []any{"spec", "secretRef", "name"}).(string)
+	name := manifest.At[string](adm.Content, "spec", "secretRef", "name")
 	if name == "" {
 		return false
 	}
