@@ -46,7 +46,7 @@ func (f *Foresight) recorded(ctx context.Context) error {
 		if st != root {
 			f.before.stores = append(f.before.stores, st)
 		}
-		in.RenameStored(st)
+		load.RenameStored(in.Inventory, st)
 		results, failures := reconcile.Remembered(st, "", w.Edges.Now)
 		for _, err := range failures {
 			w.ReportStorage(finding.OddStorage, err)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -12,8 +13,8 @@ func StoredKey(obj *manifest.Object) store.Key {
 }
 
 // RenameStored has the files of such objects called by those keys.
-func (in *Input) RenameStored(st *store.Store) {
-	for _, obj := range in.Inventory.Objects() {
+func RenameStored(inv *inventory.Inventory, st *store.Store) {
+	for _, obj := range inv.Objects() {
 		if key, stored := store.NewKey(obj.Kind, obj.Namespace, obj.Name), StoredKey(obj); key != stored {
 			st.Rename(key, stored)
 		}

@@ -229,12 +229,10 @@ func (s *Set) AddBuilt(objects ...*Object) {
 
 // ObjectError is an object that cannot be used: it was not made ready for admission.
 type ObjectError struct {
-	Pos                          Pos
-	Kind, Namespace, Name, Built string
-	Err                          error
-	called                       string // the object where people see it
-	line                         Excerpt
-	conceal                      func(string) string
+	Object *Object
+	Pos    Pos
+	Err    error
+	line   Excerpt
 }
 
 // Fault is the error of an object, at one of its fields.
@@ -244,21 +242,16 @@ func Fault(o *Object, err error, path ...any) *ObjectError {
 
 // FaultAt is the error of an object at a place that may be in another file.
 func FaultAt(o *Object, e Excerpt, err error) *ObjectError {
-	kind, namespace, name := o.Called()
-	shown := strings.TrimSpace(kind + " " + strings.TrimPrefix(namespace+"/"+name, "/"))
-	return &ObjectError{Pos: e.Pos, called: shown, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name, Built: o.Built, Err: err, line: e, conceal: o.ConcealError}
+	return &ObjectError{Object: o, Pos: e.Pos, Err: err, line: e}
 }
 
 func (e *ObjectError) Error() string {
-	of := ""
-	if e.Built != "" {
-		of = " of " + e.Built
+	kind, namespace, name := e.Object.Called()
+	called := strings.TrimSpace(kind + " " + strings.TrimPrefix(namespace+"/"+name, "/"))
+	if e.Object.Built != "" {
+		called += " of " + e.Object.Built
 	}
-	text := e.Err.Error()
-	if e.conceal != nil {
-		text = e.conceal(text)
-	}
-	return fmt.Sprintf("%s: %s%s: %s", e.Pos, e.called, of, text)
+	return fmt.Sprintf("%s: %s: %s", e.Pos, called, e.Object.ConcealError(e.Err.Error()))
 }
 
 func (e *ObjectError) Unwrap() error { return e.Err }

@@ -55,7 +55,7 @@ func (d *Directory) prune(ctx context.Context, in *load.Input, dryRun bool) (int
 	if err := session.KnownKinds(st, d.o.DirOf(in.Cluster), "prune"); err != nil {
 		return exit.Usage, &exit.UsageError{Err: fmt.Errorf("nothing was removed: %w", err)}
 	}
-	in.RenameStored(st)
+	load.RenameStored(in.Inventory, st)
 	present := keysOf(in)
 	for k := range maps.Clone(present) {
 		present[st.Stored(k)] = true

@@ -100,7 +100,7 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 		if spoiling, ok := errors.AsType[*spoilingError](err); ok && spoiling.name == by {
 			return true
 		}
-		return ok && (e.Built == by || e.Kind == "Kustomization" && "Kustomization "+e.Namespace+"/"+e.Name == by) || built && failed.of == by
+		return ok && (e.Object.Built == by || nameOf(e.Object) == by) || built && failed.of == by
 	})
 	for _, note := range b.unset {
 		note.uses = slices.DeleteFunc(note.uses, func(u unsetUse) bool { return of(u.object) })

@@ -121,7 +121,6 @@ func (s *Session) prepare(ctx context.Context, w *Worker, members []*Member, inp
 				return exit.Usage, err
 			}
 		}
-		m.In.RenameStored(m.Store)
 		var err error
 		if m.Options.Locked, err = s.Locked(ctx, m.In); err != nil {
 			return exit.Usage, err

@@ -186,7 +186,7 @@ func (f *Following) answer(needs []render.Need, known *manifest.Build) ([]render
 	if err != nil {
 		return nil, err
 	}
-	in.RenameStored(f.Store)
+	load.RenameStored(in.Inventory, f.Store)
 	var arrived []render.Source
 	var missing []*admission.Admitted
 	for _, n := range needs {

@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -204,6 +205,7 @@ func (s *Session) Begin(ctx context.Context, r Run) ([]*reconcile.Result, *recon
 
 func (s *Session) reconciler(r Run) *reconcile.Reconciler {
 	s.connect()
+	load.RenameStored(r.Inventory, r.Store)
 	r.Options.Cache = s.o.Reconcile.Cache
 	return s.connections.Reconciler(reconcile.Kinds(), r.Inventory, r.Store, r.Options)
 }

@@ -114,7 +114,7 @@ func Unreadable(err error) finding.Finding {
 		f.Related = duplicate.Places[:len(duplicate.Places)-1]
 	case errors.As(err, &object):
 		code = codeOfObject(err)
-		f.Kind, f.Namespace, f.Name = object.Kind, object.Namespace, object.Name
+		f.Kind, f.Namespace, f.Name = object.Object.Called()
 	case errors.As(err, new(interface{ NotBuilt() bool })):
 		code = finding.NotBuilt
 	case errors.As(err, &file):
