@@ -63,9 +63,6 @@ func selectionAdvice(ctx context.Context, e *load.NothingSelectedError) string {
 	if advice := deeper(ctx, e.Input); advice != "" {
 		return advice
 	}
-	if e.Only(manifest.KustomizeGroup) {
-		return "Kustomizations are built where directories are given: -R -f DIRECTORY"
-	}
 	return "helmsrc works on " + strings.Join(manifest.BareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
 }
 

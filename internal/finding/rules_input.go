@@ -61,9 +61,9 @@ func inputRules() []Rule {
 		{
 			Code: LeftOut, Name: "left-out", Group: groupInput, Severity: Note, Lasting: true,
 			Summary:     "Flux objects are left out",
-			Explanation: "helmsrc does not support their kind, or they are Kustomizations in a file given on the command line: Kustomizations are built only in directories. The note is printed without -v as well, and does not count with --strict.",
-			Fix:         "Name the directory of a Kustomization with -f.",
-			Example:     documents(repository(httpURL), fluxKustomization("path: ./apps\nsourceRef:\n  kind: GitRepository\n  name: flux-system\n")),
+			Explanation: "helmsrc does not support their kind. The note is printed without -v as well, and does not count with --strict.",
+			Fix:         "Write the object in a newer API.",
+			Example:     documents(repository(httpURL), object("helm.integrations.flux.weave.works/v1alpha2", "FluxHelmRelease", "app", "chartGitPath: app\n")),
 			Better:      repository(httpURL),
 		},
 	}

@@ -223,15 +223,11 @@ func otherFields(spec map[string]any) map[string]string {
 
 // keeps reports whether the Kustomization that applies an object leaves in the cluster what goes from it.
 func keeps(in *load.Input, obj *manifest.Object) bool {
-	name, ok := strings.CutPrefix(obj.Built, "Kustomization ")
-	if !ok {
-		return false
-	}
 	for _, k := range in.Rendered.Judged {
-		if k.Namespace+"/"+k.Name == name {
+		if k.Group() == manifest.KustomizeGroup && k.String() == obj.Built {
 			spec, _ := k.Content["spec"].(map[string]any)
 			prune, _ := spec["prune"].(bool)
-			return k.Kind == "Kustomization" && spec != nil && !prune
+			return spec != nil && !prune
 		}
 	}
 	return false

@@ -108,6 +108,11 @@ func (in *Input) Kinds() string {
 	for _, s := range in.Set.Skipped() {
 		count(s.Kind, s.Count)
 	}
+	for _, obj := range in.Rendered.Judged {
+		if obj.Name != "" {
+			count(obj.Kind, 1)
+		}
+	}
 	if len(kinds) == 0 {
 		return "the input holds no Flux objects"
 	}

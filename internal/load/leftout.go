@@ -15,18 +15,16 @@ import (
 func (l *Reader) ReportLeftOut(inputs ...*Input) {
 	var parts []string
 	for _, s := range skippedOf(inputs) {
-		switch s.Group {
-		case manifest.KustomizeGroup:
-			l.leaveOut(fmt.Sprintf("skipped %d %s: only those in directories are built, name one with -f", s.Count, s.Kind))
-		case manifest.OperatorGroup:
-			l.leaveOut(fmt.Sprintf("%d %s not expanded: what they make takes no part in this", s.Count, s.Kind))
-		default:
-			parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
-		}
+		parts = append(parts, fmt.Sprintf("%d %s", s.Count, s.Kind))
 	}
-	if len(parts) > 0 {
-		l.leaveOut("skipped " + strings.Join(parts, ", ") + ": not supported yet")
+	if len(parts) == 0 {
+		return
 	}
+	// A warning to people, who should know, and a note to a reader who judges the input: nothing is wrong with it.
+	text := "skipped " + strings.Join(parts, ", ") + ": not supported yet"
+	f := validate.New(nil, finding.LeftOut, text, "", manifest.Excerpt{})
+	l.Console.Keep(f)
+	l.Console.About(console.LevelWarning, console.Subject{}, text, f)
 }
 
 // skippedOf counts what was skipped in several clusters. A kind counts as often as in the cluster that has most of it: they
@@ -44,12 +42,4 @@ func skippedOf(inputs []*Input) []manifest.KindCount {
 		}
 	}
 	return all
-}
-
-// leaveOut is a warning to people, who should know, and a note to a reader who judges the
-// input: nothing is wrong with it.
-func (l *Reader) leaveOut(text string) {
-	f := validate.New(nil, finding.LeftOut, text, "", manifest.Excerpt{})
-	l.Console.Keep(f)
-	l.Console.About(console.LevelWarning, console.Subject{}, text, f)
 }

@@ -43,12 +43,6 @@ func (e *NothingSelectedError) Elsewhere() bool {
 	return in.Namespace != "" && len(in.Selectors) == 0 && slices.ContainsFunc(in.Inventory.Objects(), reconcile.Kinds().Supports)
 }
 
-// Only reports whether all that was skipped of Flux is of one API group.
-func (e *NothingSelectedError) Only(group string) bool {
-	skipped := e.Input.Set.Skipped()
-	return len(skipped) > 0 && !slices.ContainsFunc(skipped, func(s manifest.KindCount) bool { return s.Group != group })
-}
-
 // NothingSelected is the usage error for an input of which nothing is selected.
 func (in *Input) NothingSelected() error {
 	return &exit.UsageError{Err: &NothingSelectedError{in}}
@@ -95,7 +89,9 @@ func CheckSelectors(inputs []*Input) error {
 func (o *Options) CheckJudged(inputs []*Input) error {
 	offered := len(o.Offered) > 0 && len(o.Names) == 0
 	for _, in := range inputs {
-		built := func(obj *manifest.Object) bool { return obj.Group() == manifest.KustomizeGroup && in.Asked(obj) }
+		built := func(obj *manifest.Object) bool {
+			return (obj.Group() == manifest.KustomizeGroup || obj.Group() == manifest.OperatorGroup) && in.Asked(obj)
+		}
 		looked := slices.ContainsFunc(in.Inventory.Objects(), in.Wanted) || slices.ContainsFunc(in.Rendered.Judged, built) || len(in.Found) > 0 || in.Code != exit.OK
 		if looked || o.AllowEmpty || offered {
 			return nil

@@ -7,7 +7,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
@@ -15,7 +14,7 @@ import (
 )
 
 // Since narrows the options to the files that changed since a revision of the repository that is named, as if these were given as arguments:
-// all clusters of the repository count that they are part of. If manifests are gone or hidden, everything that was named counts, because what they
+// all clusters of the repository count that they are part of. If files are gone, everything that was named counts, because what they
 // are part of is not known. It returns false if nothing changed. No revision leaves the options as they are.
 func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, error) {
 	wrong := func(err error, advice string) error {
@@ -40,13 +39,12 @@ func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, 
 	}
 	wide := gone
 	for _, name := range changed {
-		hidden := strings.Contains("/"+name, "/.") && slices.Contains([]string{".yaml", ".yml"}, path.Ext(name))
-		if hidden || path.Base(name) == ".sourceignore" {
+		if path.Base(name) == ".sourceignore" {
 			wide = append(wide, name)
 		}
 	}
 	if len(wide) > 0 {
-		l.Console.Info(console.Subject{}, fmt.Sprintf("everything named is taken: since %s these files were removed, are hidden, or say what is ignored: %s", revision, console.Few(wide)))
+		l.Console.Info(console.Subject{}, fmt.Sprintf("everything named is taken: since %s these files were removed, or say what is ignored: %s", revision, console.Few(wide)))
 		return true, nil
 	}
 	if len(changed) == 0 {

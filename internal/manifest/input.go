@@ -306,6 +306,15 @@ func (o *Object) PathOf(text string) []any {
 	return pathOf(locateRoot(root, o.at.path), text, 0)
 }
 
+// writtenName is what the object is called in its file, "" for one that is in none.
+func (o *Object) writtenName() string {
+	root, err := o.at.root()
+	if err != nil {
+		return ""
+	}
+	return scalar(locateRoot(root, o.at.path), "metadata", "name")
+}
+
 func (l location) root() (*yaml.Node, error) {
 	if l.doc == nil {
 		return nil, errNoText

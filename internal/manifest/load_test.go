@@ -270,9 +270,9 @@ func TestOtherKinds(t *testing.T) {
 		doc("helm.cattle.io/v1", "HelmChart")+doc("v1", "Secret")+doc("apps/v1", "Deployment")+
 		doc("source.toolkit.fluxcd.io/v1", "HelmChrt")+doc("source.toolkit.fluxcd.io/v1", "Whatever")+
 		"---\nkind: HelmChart\nmetadata: {name: x}\n---\napiVersion: source.toolkit.fluxcd.io/v1\nmetadata: {name: x}\n"+
-		doc("source.toolkit.fluxcd.io", "Bucket")+doc("example.com/v1", "AllowList")+"items: 5\n")
+		doc("source.toolkit.fluxcd.io", "Bucket")+doc("helm.integrations.flux.weave.works/v1alpha2", "FluxHelmRelease")+doc("example.com/v1", "AllowList")+"items: 5\n")
 	s, errs := load(t, Options{Files: []string{"f.yaml"}})
-	want := []KindCount{{"kustomize.toolkit.fluxcd.io", "Kustomization", 2}}
+	want := []KindCount{{"helm.integrations.flux.weave.works", "FluxHelmRelease", 1}}
 	if got := s.Skipped(); !slices.Equal(got, want) {
 		t.Errorf("skipped %v, want %v", got, want)
 	}

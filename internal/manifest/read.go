@@ -19,14 +19,13 @@ type Input struct {
 	unread    bool     // there are more of those than may be read
 }
 
-// Kustomized reports whether there is anything to build, or to expand. Kustomizations in files that were named, or that came through
-// standard input, are not: there is no directory that their paths are in.
+// Kustomized reports whether there is anything to build, or to expand.
 func (in *Input) Kustomized() bool {
 	if len(in.Dirs) > 0 {
 		return true
 	}
 	for _, f := range in.Files {
-		if f.Walked && len(f.Kustomizations())+len(f.Operators())+len(f.Instances()) > 0 {
+		if len(f.Kustomizations())+len(f.Operators())+len(f.Instances()) > 0 {
 			return true
 		}
 	}
@@ -68,8 +67,6 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 	}
 	if built == nil {
 		built = &Build{}
-	} else {
-		s.built = in.Kustomized()
 	}
 	s.opened, s.unknown = built.Opened, built.Unknown
 	s.siblings, s.surroundings = in.other(s, in.beside), in.other(s, in.around)

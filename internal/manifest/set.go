@@ -34,8 +34,6 @@ type Set struct {
 	flux      []FluxNote
 	versioned []*Object
 
-	built bool // something was: Kustomizations are not left out
-
 	dirs  []string // of the files that were named
 	roots []string // directories that were named
 
@@ -194,7 +192,7 @@ func (s *Set) Objects() []*Object {
 // Skipped counts the Flux objects that are known but not supported yet, by name.
 func (s *Set) Skipped() []KindCount {
 	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool {
-		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || k.Group == ImageGroup || s.built && (k.Group == KustomizeGroup || k.Group == OperatorGroup)
+		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || slices.Contains([]string{ImageGroup, KustomizeGroup, OperatorGroup}, k.Group)
 	})
 }
 

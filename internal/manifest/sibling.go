@@ -190,7 +190,7 @@ func (s *Set) suggestion(k key, in func(*Set) map[key][]*Object) (text, namespac
 				namespaces = append(namespaces, other.namespace)
 			case other.namespace == k.namespace:
 				names = append(names, other.name)
-				if objects[0].Built != "" && (strings.HasSuffix(other.name, k.name) || strings.HasPrefix(other.name, k.name)) {
+				if objects[0].writtenName() == k.name {
 					renamed = append(renamed, other.name)
 				}
 			}

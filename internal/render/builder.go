@@ -452,8 +452,10 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 			return
 		}
 		text := elsewhere.Error()
-		if !b.plan.known {
+		if at := b.pathHere(o); !b.plan.known && at != "" && b.named[b.rootOf(at)] != "" {
 			text += ", and the files at its path are read as they are"
+		} else if !b.plan.known {
+			text += ", and its path is not looked at"
 		}
 		b.warn(finding.SourceElsewhere, o, text, elsewhere.Hint(), "spec", "sourceRef")
 		return

@@ -34,7 +34,8 @@ func (d *disk) hold(path string, f *manifest.File) {
 	}
 }
 
-// absolute is the absolute path of a file or a directory without links.
+// absolute is the absolute path of a file or a directory without links. What comes through standard input counts as a file of the
+// working directory.
 func (d *disk) absolute(path string) (string, error) {
 	if d == nil {
 		return absolute(path)
@@ -48,6 +49,9 @@ func (d *disk) absolute(path string) (string, error) {
 		d.mu.Unlock()
 		if cwd == "" {
 			return absolute(path)
+		}
+		if path == manifest.StdinName {
+			return filepath.Join(cwd, path), nil
 		}
 		path = filepath.Join(cwd, path)
 	}

@@ -98,10 +98,13 @@ func (r *Renderer) owns(o *manifest.Object) {
 // begin finds what the clusters begin with. Where the input says it, that is all there is; else it
 // is what nothing else leads to.
 func (p *plan) begin() {
-	var entries []int
+	var entries, named []int
 	for i, n := range p.nodes {
 		if n.object == nil {
 			continue
+		}
+		if n.named {
+			named = append(named, i)
 		}
 		if n.pathHere != "" {
 			p.elsewhere = append(p.elsewhere, n.pathHere)
@@ -117,6 +120,7 @@ func (p *plan) begin() {
 		return
 	}
 	reached := map[int]map[int]bool{}
+	entries = append(entries, slices.DeleteFunc(named, func(i int) bool { return p.nodes[i].begins })...)
 	for _, i := range entries {
 		p.entryFiles[p.nodes[i].file] = true
 		reached[i] = map[int]bool{}
@@ -131,6 +135,9 @@ func (p *plan) begin() {
 	}
 	slices.Sort(p.starts)
 }
+
+// isNamed reports whether a file was named by itself, and not as one that others are built around.
+func (r *Renderer) isNamed(path string) bool { return r.passed == nil && !r.byPath[path].Walked }
 
 // mayBegin reports whether a file that cannot be read may say what a cluster begins with.
 func (r *Renderer) mayBegin(path string) bool {

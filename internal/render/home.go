@@ -25,12 +25,15 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 	if r.others[datumKey(ref.Kind, namespace, ref.Name)] {
 		return other
 	}
-	if r.begins(ref, namespace) {
-		return ""
-	}
 	absent := at == ""
 	at = cleanPath(at)
 	there := func() bool { return !absent && r.hasDirectory(root, at) } // no path says nothing
+	if r.guessed(root) && !there() {
+		return "in no directory that was given"
+	}
+	if r.begins(ref, namespace) {
+		return ""
+	}
 	url := urlOf(source)
 	c := r.checkout(root)
 	if remotes := slices.Concat(c.remotes, r.ownURLs); url != "" && ref.Kind == "GitRepository" && len(remotes) > 0 {
@@ -49,6 +52,12 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 		return ""
 	}
 	return other
+}
+
+// guessed reports whether nothing says that paths begin at a root: it is where a file lies that was named, and no checkout.
+func (r *Renderer) guessed(root string) bool {
+	_, given := r.named[root]
+	return !given && repositoryRoot(root, "") != root
 }
 
 func cleanPath(at string) string { return strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/") }

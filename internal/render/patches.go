@@ -45,7 +45,7 @@ func (r *Result) Patches(o *manifest.Object) []Patch {
 		}
 	}
 	for _, k := range r.kustomizations {
-		if o.Built != "Kustomization "+k.Namespace+"/"+k.Name {
+		if name := nameOf(k); name == "" || name != o.Built {
 			continue
 		}
 		for i, entry := range manifest.At[[]any](k.Content, "spec", "patches") {

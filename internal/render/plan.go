@@ -34,6 +34,7 @@ type node struct {
 	path     string // of a Kustomization, real; "" if it is not known
 	claims   *closure
 	entry    bool    // it is applied by hand, or by the operator
+	named    bool    // its file was named, so that it is judged whether anything applies it or not
 	begins   bool    // a cluster may begin with it
 	home     bool    // its source is this repository
 	made     *output // whose artifact it is built from, nil for none
@@ -64,7 +65,7 @@ func (r *Renderer) newPlan() *plan {
 	r.concern(p.nodes)
 	p.begin()
 	for _, path := range r.paths {
-		p.entryFiles[path] = p.entryFiles[path] || r.mayBegin(path)
+		p.entryFiles[path] = p.entryFiles[path] || r.isNamed(path) || r.mayBegin(path)
 	}
 	p.made = r.overlays(p)
 	seen := make([]bool, len(p.nodes))
@@ -84,7 +85,7 @@ func (r *Renderer) nodes() []*node {
 	var nodes []*node
 	add := func(path string, o *manifest.Object, entry bool) {
 		o.ReferenceOnly = r.passed != nil && !r.passed[path]
-		n := &node{object: o, file: path, claims: newClosure(), entry: entry}
+		n := &node{object: o, file: path, claims: newClosure(), entry: entry, named: r.isNamed(path)}
 		f, err := r.locate(o, nil)
 		if f != nil {
 			n.home, n.path, n.made = f.source == nil && f.made == nil, f.path, f.made

@@ -189,10 +189,7 @@ func (r *Renderer) prepare() {
 		}
 	}
 	for _, f := range r.in.Files {
-		if !f.Walked {
-			continue
-		}
-		if real, err := r.disk.absolute(f.Name); err == nil {
+		if real, err := r.disk.absolute(f.Name); err == nil && f.Name != "" {
 			r.disk.hold(real, f)
 			r.byPath[real] = f
 			r.paths = append(r.paths, real)

@@ -50,6 +50,7 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 		if off {
 			return true
 		}
+		b.judged = append(b.judged, o)
 		b.sets = append(b.sets, pendingSet{o, b.from, b.depth})
 		return true
 	case resourceset.ProviderKind:

@@ -15,7 +15,7 @@ type Result struct {
 	*manifest.Build
 	Notices    []Notice
 	Rejections []Rejection        // Kustomizations that the API server would not store
-	Judged     []*manifest.Object // Kustomizations and kustomization files whose comments count
+	Judged     []*manifest.Object // Kustomizations, kustomization files and ResourceSets, whose comments count
 	Expansions []Expansion        // of generators with a pathPattern
 	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
 
