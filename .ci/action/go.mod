@@ -9,7 +9,10 @@ tool (
 	github.com/rhysd/actionlint/cmd/actionlint
 )
 
-require go.yaml.in/yaml/v4 v4.0.0-rc.3
+require (
+	github.com/xeipuuv/gojsonschema v1.2.0
+	go.yaml.in/yaml/v4 v4.0.0-rc.3
+)
 
 require (
 	cyphar.com/go-pathrs v0.2.1 // indirect
@@ -86,7 +89,6 @@ require (
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	github.com/xeipuuv/gojsonpointer v0.0.0-20190905194746-02993c407bfb // indirect
 	github.com/xeipuuv/gojsonreference v0.0.0-20180127040603-bd5ef7bd5415 // indirect
-	github.com/xeipuuv/gojsonschema v1.2.0 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.60.0 // indirect

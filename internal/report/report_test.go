@@ -376,20 +376,34 @@ func TestAnnotationKinds(t *testing.T) {
 	}
 }
 
+// TestGitLab holds the reports against what GitLab demands of them. Of findings with one fingerprint it shows the last.
 func TestGitLab(t *testing.T) {
-	var issues []gitlabIssue
-	if err := json.Unmarshal([]byte(written(t, "gitlab", runs()["usual"])), &issues); err != nil {
-		t.Fatal(err)
+	schema := schemaOf(t, "testdata/gitlab-schema.json")
+	for name, run := range runs() {
+		text := written(t, "gitlab", run)
+		if err := validate(t, schema, text); err != nil {
+			t.Errorf("%s: %v\n%.2000s", name, err, text)
+		}
+		var issues []gitlabIssue
+		if err := json.Unmarshal([]byte(text), &issues); err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, i := range issues {
+			if seen[i.Fingerprint] {
+				t.Errorf("%s: two findings have the fingerprint of %+v", name, i)
+			}
+			seen[i.Fingerprint] = true
+		}
 	}
-	seen := map[string]bool{}
-	for _, i := range issues {
-		if i.Description == "" || i.Check == "" || i.Location.Path == "" || i.Location.Lines.Begin < 1 || seen[i.Fingerprint] {
-			t.Errorf("%+v", i)
+	const good = `[{"description": "a", "check_name": "b", "fingerprint": "c", "severity": "major", "location": {"path": "d.yaml", "lines": {"begin": 1}}}]`
+	if err := validate(t, schema, good); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range []string{`"severity"`, `"check_name"`, `"path"`, `"lines"`, `1`, `"major"`, `"d.yaml"`} {
+		if validate(t, schema, strings.Replace(good, wrong, `"/"`, 1)) == nil {
+			t.Errorf("the schema accepts another %s", wrong)
 		}
-		if !strings.Contains(" info minor major critical blocker ", " "+i.Severity+" ") {
-			t.Errorf("severity %q", i.Severity)
-		}
-		seen[i.Fingerprint] = true
 	}
 	if got := written(t, "gitlab", runs()["empty"]); got != "[]\n" {
 		t.Errorf("nothing found is %q", got)
