@@ -55,7 +55,7 @@ spec: {interval: 5m, url: oci://registry.example.org/charts/signed, ref: {tag: 1
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), filepath.Join(os.Getenv("RENOVATE"), name), args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "LOG_FORMAT=json", "LOG_LEVEL=debug", "RENOVATE_CACHE_DIR="+t.TempDir(), "HTTPS_PROXY=http://127.0.0.1:9")
+		cmd.Env = append(os.Environ(), "LOG_FORMAT=json", "LOG_LEVEL=debug", "RENOVATE_CACHE_DIR="+t.TempDir(), "HTTPS_PROXY=http://127.0.0.1:9", "PATH="+os.Getenv("RENOVATE")+":"+os.Getenv("PATH"))
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
