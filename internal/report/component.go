@@ -159,13 +159,10 @@ func (c *Component) uri() string {
 	return c.URL
 }
 
-// digests are those of a component by algorithm, as sha256.
-func (c *Component) digests() map[string]string {
-	digests := map[string]string{}
-	if algorithm, encoded, found := strings.Cut(cmp.Or(c.Digest, c.Manifest), ":"); found {
-		digests[algorithm] = encoded
-	}
-	return digests
+// digest is that of a component and its algorithm, as sha256. Both are "" if it has none.
+func (c *Component) digest() (algorithm, encoded string) {
+	algorithm, encoded, _ = strings.Cut(cmp.Or(c.Digest, c.Manifest), ":")
+	return algorithm, encoded
 }
 
 var expressions = sync.OnceValue(func() *regexp.Regexp {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,14 +49,9 @@ func (m *material) cycloneDX() cyclonedx.Component {
 	} else if m.License != "" {
 		c.Licenses = &cyclonedx.Licenses{{License: &cyclonedx.License{Name: m.License}}}
 	}
-	hashes := []cyclonedx.Hash{}
-	digests := m.digests()
-	for _, algorithm := range algorithms(digests) {
+	if algorithm, encoded := m.digest(); encoded != "" {
 		name := cyclonedx.HashAlgorithm(strings.Replace(strings.ToUpper(algorithm), "SHA", "SHA-", 1))
-		hashes = append(hashes, cyclonedx.Hash{Algorithm: name, Value: digests[algorithm]})
-	}
-	if len(hashes) > 0 {
-		c.Hashes = &hashes
+		c.Hashes = &[]cyclonedx.Hash{{Algorithm: name, Value: encoded}}
 	}
 	properties := []cyclonedx.Property{}
 	for _, p := range m.properties() {
@@ -80,6 +74,3 @@ func (m *material) properties() [][2]string {
 	slices.SortStableFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return list
 }
-
-// algorithms are those of digests, sorted.
-func algorithms(digests map[string]string) []string { return slices.Sorted(maps.Keys(digests)) }

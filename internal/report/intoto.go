@@ -96,8 +96,8 @@ func (m *material) descriptor() (*intoto.ResourceDescriptor, error) {
 		return nil, err
 	}
 	d := &intoto.ResourceDescriptor{Name: m.Name, Uri: m.ref, DownloadLocation: m.uri(), Annotations: fields}
-	if digests := m.digests(); len(digests) > 0 {
-		d.Digest = digests
+	if algorithm, encoded := m.digest(); encoded != "" {
+		d.Digest = map[string]string{algorithm: encoded}
 	}
 	return d, nil
 }

@@ -63,9 +63,8 @@ func (m *material) spdx() *spdx.Package {
 	if m.License != "" && m.expression() == "" {
 		p.PackageLicenseComments = "the chart states " + m.License
 	}
-	digests := m.digests()
-	for _, algorithm := range algorithms(digests) {
-		p.PackageChecksums = append(p.PackageChecksums, common.Checksum{Algorithm: common.ChecksumAlgorithm(strings.ToUpper(algorithm)), Value: digests[algorithm]})
+	if algorithm, encoded := m.digest(); encoded != "" {
+		p.PackageChecksums = []common.Checksum{{Algorithm: common.ChecksumAlgorithm(strings.ToUpper(algorithm)), Value: encoded}}
 	}
 	var lines []string
 	for _, property := range m.properties() {
