@@ -61,6 +61,7 @@ func (v *validation) related(pos manifest.Pos) {
 // publishedChart judges how a chart is chosen from a Helm repository.
 func (v *validation) publishedChart(obj *sourcev1.HelmChart, source *admission.Admitted) {
 	v.fail(finding.InvalidChartName, resolve.ValidateName(obj.Spec.Chart), "spec", "chart")
+	v.emptyRange("spec", "version")
 	v.version(obj.Spec.Chart, obj.Spec.Version, "spec", "version")
 	v.chartInURL(obj.Spec.Chart, source, "spec", "chart")
 	if obj.Spec.ReconcileStrategy == sourcev1.ReconcileStrategyRevision {

@@ -36,7 +36,7 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 
 // ociReference judges the one field of spec.ref that counts.
 func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
-	v.emptyBlock("spec", "ref", "semver")
+	v.emptyRange("spec", "ref", "semver")
 	switch ref := ArtifactReference(obj); {
 	case ref.Digest != "":
 		_, err := oci.ParseDigest(ref.Digest)
@@ -59,16 +59,18 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	}
 }
 
-// emptyBlock finds a range such as >6 without quotes: in YAML it begins a block of text, and the field is empty.
-func (v *validation) emptyBlock(path ...any) {
+// emptyRange finds a range such as >6 or !=6 without quotes: in YAML they begin a block of text and a tag, and the field is empty.
+func (v *validation) emptyRange(path ...any) {
 	text, isText := manifest.ValueAt(v.adm.Object.Content, path).(string)
 	e := v.adm.Object.Excerpt(path...)
 	_, written, _ := strings.Cut(e.Before+e.Marked+e.After, fmt.Sprint(path[len(path)-1], ":"))
 	written = strings.TrimSpace(written)
-	if isText && strings.TrimSpace(text) == "" && strings.HasPrefix(written, ">") {
-		v.misread("> begins a block of text in YAML, so the field is empty and any version is taken",
-			fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written), path...)
+	begins := map[string]string{">": "a block of text", "!": "a tag"}
+	if !isText || strings.TrimSpace(text) != "" || written == "" || begins[written[:1]] == "" {
+		return
 	}
+	v.misread(fmt.Sprintf("%s begins %s in YAML, so the field is empty and any version is taken", written[:1], begins[written[:1]]),
+		fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written), path...)
 }
 
 // misread warns of a version that is valid, and means something else than its author thinks.

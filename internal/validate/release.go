@@ -28,7 +28,7 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 		if d := v.inv.Derivations().Of[v.adm.Object]; d != nil && d.Err != nil {
 			v.fail(finding.RefusedChart, d.Err, ReleaseField(d.Err)...)
 		}
-		v.emptyBlock("spec", "chart", "spec", "version")
+		v.emptyRange("spec", "chart", "spec", "version")
 	} else {
 		v.chartRef(hr)
 	}
