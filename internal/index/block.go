@@ -80,7 +80,7 @@ const (
 
 // A chart is one of an index. There may be a million of them.
 type chart struct {
-	start, end int64  // YAML: of the lines from the key on; JSON: of the value
+	start, end int64  // YAML: of the lines from the key on; JSON: from the end of the key on
 	name       int64  // where it ends in layout.names; see layout.name
 	length     uint32 // of the name
 	items      uint32
@@ -109,7 +109,7 @@ func (l *layout) add(name []byte, c chart) {
 func (l *layout) name(c *chart) []byte { return l.names[c.name-int64(c.length) : c.name] }
 
 func newScanner() *scanner {
-	return &scanner{keys: newKeyStack(), pend: pendDocument}
+	return &scanner{keys: &keyStack{}, pend: pendDocument}
 }
 
 func (s *scanner) top() *frame { return &s.frames[len(s.frames)-1] }

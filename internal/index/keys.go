@@ -3,7 +3,6 @@ package index
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/maphash"
 )
 
 // fewKeys is how many keys of a mapping are compared one by one.
@@ -11,7 +10,6 @@ const fewKeys = 24
 
 // keyStack holds the keys of all mappings that are open, the innermost one's last.
 type keyStack struct {
-	seed maphash.Seed
 	text []byte
 	refs []keyRef
 }
@@ -24,35 +22,41 @@ type keyRef struct {
 
 // A keySet is one mapping's part of a keyStack.
 type keySet struct {
-	refs, text int     // where it begins
-	table      []int32 // hash table of indexes into refs, from 1, once there are many
+	refs, text int             // where it begins
+	many       map[string]bool // the keys, once there are more than a few
 }
-
-func newKeyStack() *keyStack { return &keyStack{seed: maphash.MakeSeed()} }
 
 func (k *keyStack) open() keySet { return keySet{refs: len(k.refs), text: len(k.text)} }
 
 // close forgets a set and those that were opened after it.
 func (k *keyStack) close(s *keySet) {
 	k.refs, k.text = k.refs[:s.refs], k.text[:s.text]
-	s.table = nil
+	s.many = nil
 }
 
 // add adds a key to the innermost set. It says whether the key is new.
 func (k *keyStack) add(s *keySet, key []byte) bool {
 	head := keyHead(key)
-	if s.table == nil {
+	if s.many == nil {
 		for i, ref := range k.refs[s.refs:] {
-			if ref.head == head && k.same(s.refs+i, key) {
+			if ref.head == head && bytes.Equal(k.textOf(s.refs+i), key) {
 				return false
 			}
 		}
-	} else if k.find(s, head, key) {
+	} else if s.many[string(key)] {
 		return false
 	}
 	k.refs = append(k.refs, keyRef{head, len(k.text)})
 	k.text = append(k.text, key...)
-	k.index(s)
+	switch n := k.count(s); {
+	case s.many != nil:
+		s.many[string(key)] = true
+	case n > fewKeys:
+		s.many = make(map[string]bool, 2*n)
+		for i := range n {
+			s.many[string(k.textOf(s.refs+i))] = true
+		}
+	}
 	return true
 }
 
@@ -78,44 +82,4 @@ func (k *keyStack) textOf(i int) []byte {
 		end = k.refs[i+1].at
 	}
 	return k.text[k.refs[i].at:end]
-}
-
-func (k *keyStack) same(i int, key []byte) bool { return bytes.Equal(k.textOf(i), key) }
-
-// index adds the last key to the hash table, which it makes or enlarges if need be.
-func (k *keyStack) index(s *keySet) {
-	n := k.count(s)
-	switch {
-	case n <= fewKeys:
-		return
-	case 2*n > len(s.table):
-		s.table = make([]int32, 4*max(n, len(s.table)/2))
-		for i := s.refs; i < len(k.refs); i++ {
-			k.insert(s, i)
-		}
-	default:
-		k.insert(s, len(k.refs)-1)
-	}
-}
-
-func (k *keyStack) insert(s *keySet, i int) {
-	slot := k.slot(s, k.textOf(i))
-	for s.table[slot] != 0 {
-		slot = (slot + 1) % len(s.table)
-	}
-	s.table[slot] = int32(i-s.refs) + 1
-}
-
-func (k *keyStack) find(s *keySet, head uint64, key []byte) bool {
-	for slot := k.slot(s, key); s.table[slot] != 0; slot = (slot + 1) % len(s.table) {
-		i := s.refs + int(s.table[slot]) - 1
-		if k.refs[i].head == head && k.same(i, key) {
-			return true
-		}
-	}
-	return false
-}
-
-func (k *keyStack) slot(s *keySet, key []byte) int {
-	return int(maphash.Bytes(k.seed, key) % uint64(len(s.table)))
 }

@@ -62,6 +62,16 @@ func (w *window) fill() bool {
 
 const maxEmptyReads = 100
 
+// Read implements io.Reader.
+func (w *window) Read(p []byte) (int, error) {
+	if w.pos == w.end && !w.fill() {
+		return 0, w.err
+	}
+	n := copy(p, w.buf[w.pos:w.end])
+	w.pos += n
+	return n, nil
+}
+
 // failure is why the stream ended, if not because it is over.
 func (w *window) failure() error {
 	if w.err == nil || errors.Is(w.err, io.EOF) {
