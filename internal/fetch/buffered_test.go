@@ -24,7 +24,7 @@ func pumped(t *testing.T, raw func() io.Reader, consume func(io.Reader) error, c
 }
 
 func TestPump(t *testing.T) {
-	content := strings.Repeat("0123456789abcdef", 3*maxPieces*pieceBytes/16) + "end"
+	content := strings.Repeat("0123456789abcdef", 12*pieceBytes/16) + "end"
 	whole := func(t *testing.T, written string, err error) {
 		if err != nil || written != content {
 			t.Errorf("wrote %d bytes of %d, error %v", len(written), len(content), err)
@@ -91,16 +91,17 @@ func (s *sizes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestPumpHasBounds reads nothing, and looks at how much was transferred.
+// TestPumpHasBounds refuses what it reads after a byte, and looks at how much was transferred.
 func TestPumpHasBounds(t *testing.T) {
 	r := &countingReader{}
-	a := startTransfer(r, io.Discard)
-	if _, err := a.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
-	a.halt(r)
-	if got := r.bytes; got > maxPieces*pieceBytes {
-		t.Errorf("%d bytes in front, want at most %d", got, maxPieces*pieceBytes)
+	b := &Body{Ctx: t.Context(), Raw: r, Left: 64 << 20}
+	refuse := errors.New("refused")
+	err := PumpBuffered(b, io.Discard, func(r io.Reader) error {
+		_, err := r.Read(make([]byte, 1))
+		return errors.Join(err, refuse)
+	})
+	if !errors.Is(err, refuse) || r.bytes > pieceBytes {
+		t.Errorf("got %v after %d bytes, want at most %d", err, r.bytes, pieceBytes)
 	}
 }
 
