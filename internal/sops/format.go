@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -124,59 +126,14 @@ func newTree(root *yaml.Node) (*tree, error) {
 		if root.Content[i].Value != metadataKey {
 			continue
 		}
-		v, err := plain(root.Content[i+1], 0)
-		if err != nil {
-			return nil, err
-		}
-		if t.meta, err = decodeMetadata(v); err != nil {
+		var err error
+		if t.meta, err = decodeMetadata(root.Content[i+1]); err != nil {
 			return nil, err
 		}
 		root.Content = append(root.Content[:i:i], root.Content[i+2:]...)
 		break
 	}
 	return t, nil
-}
-
-// plain is a node in the types of JSON, scalars as text: for metadata.
-func plain(n *yaml.Node, depth int) (any, error) {
-	if depth > maxDepth {
-		return nil, errors.New("sops: nested too deep")
-	}
-	switch n.Kind {
-	case yaml.AliasNode:
-		return nil, errors.New("sops: an alias in the metadata")
-	case yaml.MappingNode:
-		m := map[string]any{}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			v, err := plain(n.Content[i+1], depth+1)
-			if err != nil {
-				return nil, err
-			}
-			m[n.Content[i].Value] = v
-		}
-		return m, nil
-	case yaml.SequenceNode:
-		list := []any{}
-		for _, c := range n.Content {
-			v, err := plain(c, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-		}
-		return list, nil
-	}
-	switch n.ShortTag() {
-	case "!!null":
-		return nil, nil
-	case "!!bool":
-		return n.Value == "true", nil
-	case "!!int":
-		if i, err := strconv.Atoi(n.Value); err == nil {
-			return i, nil
-		}
-	}
-	return n.Value, nil
 }
 
 // object is the document in the types that kubectl would give it.
@@ -251,11 +208,12 @@ func parseDotenv(data []byte) ([]*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta, err := decodeMetadata(v)
-	if err != nil {
-		return nil, err
+	n := &yaml.Node{}
+	if err := n.Encode(v); err != nil {
+		return nil, errMetadata
 	}
-	return []*tree{{root: root, meta: meta}}, nil
+	meta, err := decodeMetadata(n)
+	return []*tree{{root: root, meta: meta}}, err
 }
 
 func stringNode(text string) *yaml.Node {
@@ -277,115 +235,67 @@ func emitDotenv(root *yaml.Node) ([]byte, error) {
 }
 
 // unflatten builds metadata from lines such as age__list_0__map_enc.
-func unflatten(flat map[string]string) (map[string]any, error) {
+func unflatten(flat map[string]string) (any, error) {
 	root := map[string]any{}
 	for path, v := range flat {
-		var at any = root
-		steps, err := flatSteps(path)
+		at := root
+		for i, steps := 0, flatSteps(path); ; i++ {
+			step := steps[i]
+			if i == len(steps)-1 {
+				at[step] = &yaml.Node{Kind: yaml.ScalarNode, Value: v} // of the type of its field
+				break
+			}
+			if at[step] == nil {
+				at[step] = map[string]any{}
+			}
+			next, ok := at[step].(map[string]any)
+			if !ok {
+				return nil, errMetadata
+			}
+			at = next
+		}
+	}
+	return withLists(root)
+}
+
+// flatSteps cuts a path into names, and indexes with indexMark in front.
+func flatSteps(path string) []string {
+	return strings.Split(strings.NewReplacer("__list_", "\x00"+indexMark, "__map_", "\x00").Replace(path), "\x00")
+}
+
+// indexMark is in no name.
+const indexMark = "\x01"
+
+// withLists makes lists of the maps whose keys are indexes.
+func withLists(v any) (any, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v, nil
+	}
+	items := map[int]any{}
+	for key, value := range m {
+		value, err := withLists(value)
 		if err != nil {
 			return nil, err
 		}
-		if err := put(&at, steps, flatValue(path, v)); err != nil {
-			return nil, err
-		}
-	}
-	return dense(root).(map[string]any), nil
-}
-
-// flatValue gives the few fields that are no strings their type.
-func flatValue(path, v string) any {
-	switch path {
-	case "mac_only_encrypted":
-		return v == "true"
-	case "shamir_threshold":
-		n, _ := strconv.Atoi(v)
-		return n
-	}
-	return v
-}
-
-// flatSteps cuts a path into names and indexes.
-func flatSteps(path string) ([]any, error) {
-	var steps []any
-	for i, part := range strings.Split(strings.ReplaceAll(path, "__list_", "\x00\x01"), "\x00") {
-		index, isIndex := strings.CutPrefix(part, "\x01")
-		names := strings.Split(index, "__map_")
-		if i > 0 && isIndex {
-			n, err := strconv.Atoi(names[0])
+		m[key] = value
+		if index, isIndex := strings.CutPrefix(key, indexMark); isIndex {
+			n, err := strconv.Atoi(index)
 			if err != nil || n < 0 || n > maxList {
-				return nil, errors.New("sops metadata cannot be read")
+				return nil, errMetadata
 			}
-			steps, names = append(steps, n), names[1:]
-		}
-		for _, name := range names {
-			steps = append(steps, name)
+			items[n] = value
 		}
 	}
-	return steps, nil
-}
-
-// put sets the value at a path of maps; a list is a map with numbers for keys until it is complete.
-func put(at *any, steps []any, v any) error {
-	for i, step := range steps {
-		switch m := (*at).(type) {
-		case map[string]any:
-			name, ok := step.(string)
-			if !ok {
-				return errors.New("sops metadata cannot be read")
-			}
-			if i == len(steps)-1 {
-				m[name] = v
-				return nil
-			}
-			if m[name] == nil {
-				m[name] = container(steps[i+1])
-			}
-			next := m[name]
-			at = &next
-		case map[int]any:
-			index, ok := step.(int)
-			if !ok {
-				return errors.New("sops metadata cannot be read")
-			}
-			if i == len(steps)-1 {
-				m[index] = v
-				return nil
-			}
-			if m[index] == nil {
-				m[index] = container(steps[i+1])
-			}
-			next := m[index]
-			at = &next
-		default:
-			return errors.New("sops metadata cannot be read")
-		}
+	switch {
+	case len(items) == 0:
+		return m, nil
+	case len(items) != len(m):
+		return nil, errMetadata
 	}
-	return nil
-}
-
-func container(step any) any {
-	if _, isIndex := step.(int); isIndex {
-		return map[int]any{}
+	var list []any
+	for _, n := range slices.Sorted(maps.Keys(items)) {
+		list = append(list, items[n])
 	}
-	return map[string]any{}
-}
-
-// dense turns the maps with numbers into lists.
-func dense(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = dense(v[k])
-		}
-		return v
-	case map[int]any:
-		list := []any{}
-		for i := 0; i <= maxList && len(list) < len(v); i++ {
-			if e, ok := v[i]; ok {
-				list = append(list, dense(e))
-			}
-		}
-		return list
-	}
-	return v
+	return list, nil
 }

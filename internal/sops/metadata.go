@@ -1,7 +1,6 @@
 package sops
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"filippo.io/age/armor"
 	"github.com/ProtonMail/go-crypto/openpgp"
 	pgparmor "github.com/ProtonMail/go-crypto/openpgp/armor"
+	"go.yaml.in/yaml/v3"
 )
 
 // maxDataKey bounds a decrypted data key or a share of it. Keys have 32 bytes, shares one more.
@@ -17,37 +17,37 @@ const maxDataKey = 1 << 10
 
 // metadata is what SOPS adds to a file.
 type metadata struct {
-	group
-	KeyGroups       []group `json:"key_groups"`
-	ShamirThreshold int     `json:"shamir_threshold"`
+	group           `yaml:",inline"`
+	KeyGroups       []group `yaml:"key_groups"`
+	ShamirThreshold int     `yaml:"shamir_threshold"`
 
-	LastModified      string `json:"lastmodified"`
-	MAC               string `json:"mac"`
-	MACOnlyEncrypted  bool   `json:"mac_only_encrypted"`
-	UnencryptedSuffix string `json:"unencrypted_suffix"`
-	EncryptedSuffix   string `json:"encrypted_suffix"`
-	UnencryptedRegex  string `json:"unencrypted_regex"`
-	EncryptedRegex    string `json:"encrypted_regex"`
+	LastModified      string `yaml:"lastmodified"`
+	MAC               string `yaml:"mac"`
+	MACOnlyEncrypted  bool   `yaml:"mac_only_encrypted"`
+	UnencryptedSuffix string `yaml:"unencrypted_suffix"`
+	EncryptedSuffix   string `yaml:"encrypted_suffix"`
+	UnencryptedRegex  string `yaml:"unencrypted_regex"`
+	EncryptedRegex    string `yaml:"encrypted_regex"`
 
-	UnencryptedCommentRegex string `json:"unencrypted_comment_regex"`
-	EncryptedCommentRegex   string `json:"encrypted_comment_regex"`
+	UnencryptedCommentRegex string `yaml:"unencrypted_comment_regex"`
+	EncryptedCommentRegex   string `yaml:"encrypted_comment_regex"`
 }
 
 // group is a set of keys each of which encrypts the same.
 type group struct {
 	Age []struct {
-		Recipient string `json:"recipient"`
-		Enc       string `json:"enc"`
-	} `json:"age"`
+		Recipient string `yaml:"recipient"`
+		Enc       string `yaml:"enc"`
+	} `yaml:"age"`
 	PGP []struct {
-		Fingerprint string `json:"fp"`
-		Enc         string `json:"enc"`
-	} `json:"pgp"`
-	KMS   []any `json:"kms"`
-	GCP   []any `json:"gcp_kms"`
-	Azure []any `json:"azure_kv"`
-	Vault []any `json:"hc_vault"`
-	Cloud []any `json:"hckms"`
+		Fingerprint string `yaml:"fp"`
+		Enc         string `yaml:"enc"`
+	} `yaml:"pgp"`
+	KMS   []any `yaml:"kms"`
+	GCP   []any `yaml:"gcp_kms"`
+	Azure []any `yaml:"azure_kv"`
+	Vault []any `yaml:"hc_vault"`
+	Cloud []any `yaml:"hckms"`
 }
 
 func (g *group) recipients() []string {
@@ -192,23 +192,15 @@ func (k *Keys) openPGP(enc string) ([]byte, error) {
 	return readKey(message.UnverifiedBody)
 }
 
-// decodeMetadata reads metadata in the types of JSON.
-func decodeMetadata(v any) (*metadata, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return nil, errors.New("sops metadata cannot be read")
-	}
+var errMetadata = errors.New("sops metadata cannot be read")
+
+// decodeMetadata reads metadata.
+func decodeMetadata(n *yaml.Node) (*metadata, error) {
 	m := &metadata{}
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, errors.New("sops metadata cannot be read")
+	if n.Decode(m) != nil {
+		return nil, errMetadata
 	}
-	set := 0
-	for _, s := range []string{m.UnencryptedSuffix, m.EncryptedSuffix, m.UnencryptedRegex, m.EncryptedRegex, m.UnencryptedCommentRegex, m.EncryptedCommentRegex} {
-		if s != "" {
-			set++
-		}
-	}
-	if set == 0 {
+	if m.UnencryptedSuffix+m.EncryptedSuffix+m.UnencryptedRegex+m.EncryptedRegex+m.UnencryptedCommentRegex+m.EncryptedCommentRegex == "" {
 		m.UnencryptedSuffix = "_unencrypted"
 	}
 	return m, nil

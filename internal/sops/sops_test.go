@@ -246,3 +246,23 @@ func FuzzText(f *testing.F) {
 		_, _ = k.Documents(data)
 	})
 }
+
+// TestFlatMetadata has the metadata of a dotenv file, whose values have no types.
+func TestFlatMetadata(t *testing.T) {
+	text := "A=x\nsops_mac_only_encrypted=true\nsops_shamir_threshold=2\nsops_lastmodified=2026-01-02T03:04:05Z\n" +
+		"sops_key_groups__list_1__map_age__list_0__map_enc=one\\ntwo\\n\nsops_key_groups__list_0__map_pgp__list_0__map_fp=1234567890\n"
+	trees, err := parse([]byte(text), Dotenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := trees[0].meta
+	if !m.MACOnlyEncrypted || m.ShamirThreshold != 2 || m.LastModified != "2026-01-02T03:04:05Z" || len(m.KeyGroups) != 2 ||
+		m.KeyGroups[0].PGP[0].Fingerprint != "1234567890" || m.KeyGroups[1].Age[0].Enc != "one\ntwo\n" {
+		t.Errorf("got %+v", m)
+	}
+	for _, text := range []string{"sops_age__list_x__map_enc=a\n", "sops_age__list_1001__map_enc=a\n", "sops_age=a\nsops_age__list_0__map_enc=a\n"} {
+		if _, err := parse([]byte(text), Dotenv); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+	}
+}
