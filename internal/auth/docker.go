@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ const dockerHubLogin = "https://index.docker.io/v1/"
 // dockerConfig holds the logins of a docker config.json, a containers auth.json or a kubernetes.io/dockerconfigjson
 // Secret.
 type dockerConfig struct {
+	Redacted
 	entries []dockerEntry
 	store   string            // credsStore
 	helpers map[string]string // registry -> credHelpers
@@ -217,6 +217,3 @@ func (l dockerLogin) decode() (login, error) {
 	d.username, d.password = user, strings.Trim(password, "\x00")
 	return d, nil
 }
-
-// Format keeps the logins out of every verb of the fmt package.
-func (c *dockerConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }

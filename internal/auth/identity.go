@@ -11,27 +11,20 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
-	"io"
-	"log/slog"
 	"net/url"
 	"strings"
 	"sync"
 )
 
-// redacted stands where a secret was.
-const redacted = "REDACTED"
-
 // Identity is what one repository is talked to with: basic credentials, a client certificate, the authorities that
 // its server's certificate may come from. It prints as "REDACTED" by every means. It is immutable; nil and the zero
 // value are an anonymous identity.
 type Identity struct {
-	// A function, because the fmt package does not ask an unexported field of someone else's struct how it wants to be
-	// printed, and follows pointers for some verbs. Of a function it can only show the address.
+	Redacted
 	secrets func() secrets
 }
 
-func newIdentity(s secrets) *Identity { return &Identity{func() secrets { return s }} }
+func newIdentity(s secrets) *Identity { return &Identity{secrets: func() secrets { return s }} }
 
 type secrets struct {
 	username, password string
@@ -223,21 +216,3 @@ func (id *Identity) Scrub(text string) string {
 	}
 	return text
 }
-
-// Format serves every verb of the fmt package.
-func (id Identity) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// String is for those who do not go through the fmt package.
-func (id Identity) String() string { return redacted }
-
-// MarshalText covers encoders of keys and of most formats.
-func (id Identity) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// MarshalJSON is its own method because some encoders do not look for MarshalText.
-func (id Identity) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
-
-// MarshalYAML covers the encoders that convert by it.
-func (id Identity) MarshalYAML() (any, error) { return redacted, nil }
-
-// LogValue covers structured logs.
-func (id Identity) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -2,15 +2,14 @@ package auth
 
 import (
 	"fmt"
-	"io"
 	"net/url"
 )
 
 // Proxy is what a proxySecretRef names. It prints as "REDACTED" by every means.
-type Proxy struct{ address func() *url.URL }
-
-// Format serves every verb of the fmt package.
-func (p Proxy) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+type Proxy struct {
+	Redacted
+	address func() *url.URL
+}
 
 // maxProxyAddress is Flux's.
 const maxProxyAddress = 2048
@@ -45,7 +44,7 @@ func NewProxy(name string, data map[string][]byte) (*Proxy, error) {
 	if username := string(data["username"]); username != "" {
 		u.User = url.UserPassword(username, string(data["password"]))
 	}
-	return &Proxy{func() *url.URL { return u }}, nil
+	return &Proxy{address: func() *url.URL { return u }}, nil
 }
 
 // URL is the proxy's URL with its user and password, for those who speak its protocol themselves.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -24,6 +23,7 @@ const (
 // PullSecrets are the logins in Secrets for pulling images, read as the kubelet reads them: a key is a host, in whose
 // labels globs may stand, or such a host with the beginning of a repository's name. It prints as REDACTED.
 type PullSecrets struct {
+	Redacted
 	entries []pullEntry
 	names   []string // of the Secrets
 	key     string
@@ -186,6 +186,3 @@ func (p *PullSecrets) noEntry(host string) error {
 }
 
 const maxShownHosts = 5
-
-// Format keeps the logins out of every verb of the fmt package.
-func (p *PullSecrets) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }

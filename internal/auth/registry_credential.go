@@ -6,8 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,8 +14,7 @@ import (
 
 // Credential is what one registry host may be shown. It prints as REDACTED by every means. The zero value shows nothing.
 type Credential struct {
-	// A function, because the fmt package looks through unexported fields of someone else's struct without asking
-	// them how they want to be printed, but not into functions.
+	Redacted
 	reveal func() login
 }
 
@@ -31,7 +28,7 @@ func newCredential(l login) Credential {
 	if l == (login{}) {
 		return Credential{}
 	}
-	return Credential{func() login { return l }}
+	return Credential{reveal: func() login { return l }}
 }
 
 // BasicCredential is a username with a password, or with whatever a registry takes as one.
@@ -75,18 +72,6 @@ func (l login) secrets() []string {
 	}
 	return all
 }
-
-// Format serves every verb of the fmt package.
-func (c Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
-
-// String is for those who do not go through the fmt package.
-func (c Credential) String() string { return redacted }
-
-// MarshalText covers encoders.
-func (c Credential) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// LogValue covers structured logs.
-func (c Credential) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // fingerprint is equal for equal parts, and means nothing to another process.
 func fingerprint(parts ...string) string {

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 
@@ -156,6 +155,7 @@ func noRetries() policy.RetryOptions { return policy.RetryOptions{MaxRetries: -1
 
 // AzureClient is the identity that the Secret of a Bucket at Azure names. It prints as "REDACTED".
 type AzureClient struct {
+	Redacted
 	tenant, id   string
 	authority    string // where to log in; empty is Microsoft's
 	secret       string // and without secret and key it is an identity of this machine
@@ -163,9 +163,6 @@ type AzureClient struct {
 	key          crypto.PrivateKey
 	sendChain    bool
 }
-
-// Format serves every verb of the fmt package.
-func (AzureClient) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // ReadAzureClient reads the Secret of a Bucket at Azure. If it names no client, the result is nil. An error holds nothing
 // from the values.

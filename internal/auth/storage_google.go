@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -52,12 +51,10 @@ func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 
 // GoogleKey is the key of a service account, or of a user. It prints as "REDACTED".
 type GoogleKey struct {
+	Redacted
 	json []byte
 	kind google.CredentialsType
 }
-
-// Format serves every verb of the fmt package.
-func (GoogleKey) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 // ReadGoogleKey reads a key in a Secret. An error holds nothing of it.
 func ReadGoogleKey(key []byte) (*GoogleKey, error) {
@@ -65,7 +62,7 @@ func ReadGoogleKey(key []byte) (*GoogleKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &GoogleKey{key, kind}, nil
+	return &GoogleKey{json: key, kind: kind}, nil
 }
 
 // NewGoogleStorage takes a key. No server is asked before the first token is needed.

@@ -2,23 +2,24 @@ package bucket
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net/url"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
 // Login is what the Secret of a Bucket holds. It prints as "REDACTED".
 type Login struct {
-	keys func() Keys // a function cannot be printed, see auth.Identity
+	auth.Redacted
+	keys func() Keys
 }
 
 // Keys are what a Login is made of. What is not set is not used.
 type Keys struct {
+	auth.Redacted
+
 	Access, Secret string // S3
 
 	Google *auth.GoogleKey
@@ -32,17 +33,8 @@ type Keys struct {
 	Hidden []string // what no text from outside may repeat
 }
 
-// Format serves every verb of the fmt package.
-func (k Keys) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, fetch.Redacted) }
-
 // NewLogin keeps the keys of a bucket.
-func NewLogin(k Keys) *Login { return &Login{func() Keys { return k }} }
-
-// Format serves every verb of the fmt package.
-func (l Login) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, fetch.Redacted) }
-
-// MarshalText covers most encoders.
-func (l Login) MarshalText() ([]byte, error) { return []byte(fetch.Redacted), nil }
+func NewLogin(k Keys) *Login { return &Login{keys: func() Keys { return k }} }
 
 // reveal returns the keys. A login that is not there has none.
 func (l *Login) reveal() Keys {
@@ -72,19 +64,17 @@ func (l *Login) scrub(text string) string {
 
 // STS is spec.sts of a Bucket. It prints as "REDACTED".
 type STS struct {
+	auth.Redacted
 	provider, endpoint string
 	login, identity    *auth.Identity
 }
-
-// Format serves every verb of the fmt package.
-func (s STS) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, fetch.Redacted) }
 
 // NewSTS is spec.sts: of the provider aws, or ldap with a login, which may be nil, and the identity for TLS.
 func NewSTS(provider, endpoint string, login, id *auth.Identity) (*STS, error) {
 	if _, err := auth.ParseURL(endpoint); err != nil {
 		return nil, &STSEndpointError{URL: auth.RedactURL(endpoint), err: err}
 	}
-	return &STS{provider, endpoint, login, id}, nil
+	return &STS{provider: provider, endpoint: endpoint, login: login, identity: id}, nil
 }
 
 func (s *STS) scrub(text string) string {

@@ -3,8 +3,6 @@ package git
 import (
 	"crypto/x509"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
@@ -14,14 +12,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// Login is what one repository is talked to with. It prints as Redacted by every means; nil is anonymous.
+// Login is what one repository is talked to with. It prints as REDACTED by every means; nil is anonymous.
 type Login struct {
-	// A function cannot be printed, see auth.Identity.
+	auth.Redacted
 	keys func() Keys
 }
 
 // Keys are what a Login is made of. What is not set is not used.
 type Keys struct {
+	auth.Redacted
+
 	Username, Password string
 	Bearer             string // instead of both
 
@@ -33,17 +33,8 @@ type Keys struct {
 	App *GitHubApp // which is asked for the user and the password
 }
 
-// Format serves every verb of the fmt package.
-func (k Keys) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, fetch.Redacted) }
-
-// Format serves every verb of the fmt package.
-func (l Login) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, fetch.Redacted) }
-
-// MarshalText covers most encoders.
-func (l Login) MarshalText() ([]byte, error) { return []byte(fetch.Redacted), nil }
-
 // NewLogin keeps the keys of a repository.
-func NewLogin(k Keys) *Login { return &Login{func() Keys { return k }} }
+func NewLogin(k Keys) *Login { return &Login{keys: func() Keys { return k }} }
 
 func (l *Login) reveal() Keys {
 	if l == nil || l.keys == nil {

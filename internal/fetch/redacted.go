@@ -1,4 +1,0 @@
-package fetch
-
-// Redacted stands where a secret was.
-const Redacted = "REDACTED"
