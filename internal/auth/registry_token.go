@@ -70,14 +70,7 @@ func (e *TokenError) AuthFailure() bool {
 }
 
 // Transient reports whether asking again may help.
-func (e *TokenError) Transient() bool {
-	switch e.Code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
+func (e *TokenError) Transient() bool { return finding.TransientStatus(e.Code) }
 
 // RetryAfter is the wait that the server asks for, or 0.
 func (e *TokenError) RetryAfter() time.Duration { return e.wait }

@@ -33,7 +33,7 @@ func (e *StatusError) Error() string { return fmt.Sprintf("failed to fetch %s : 
 func (e *StatusError) Finding() finding.Code { return finding.OfStatus(e.Code) }
 
 // Transient reports whether asking again may help.
-func (e *StatusError) Transient() bool { return TransientStatus(e.Code) }
+func (e *StatusError) Transient() bool { return finding.TransientStatus(e.Code) }
 
 // AuthFailure reports whether the server wants other credentials.
 func (e *StatusError) AuthFailure() bool {
@@ -45,15 +45,6 @@ func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
 // Hint says what to do, or is empty.
 func (e *StatusError) Hint() string { return e.Advice }
-
-func TransientStatus(code int) bool {
-	switch code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
 
 // NewStatusError describes the answer. The snippet is the beginning of its body; scrub removes secrets from a text.
 func NewStatusError(r *http.Response, requested string, snippet []byte, scrub func(string) string, now time.Time) *StatusError {

@@ -71,7 +71,7 @@ func networkFailure(err error) bool {
 	)
 	switch {
 	case errors.As(err, &proxy):
-		return TransientStatus(proxy.Code)
+		return finding.TransientStatus(proxy.Code)
 	case errors.As(err, &dns):
 		return true
 	case errors.As(err, &addr):

@@ -99,6 +99,16 @@ func (c Class) TooLarge() bool { return c&Large != 0 }
 // Integrity reports whether something is not what it should be.
 func (c Class) Integrity() bool { return c&Untrusted != 0 }
 
+// TransientStatus reports whether asking again may help where a server has answered with this HTTP status.
+func TransientStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
 // A Problem is an error that nobody matches by its type: a fact in words, what is wrong, and what to do.
 type Problem struct {
 	Code   Code   // "" if that depends on Class and Err

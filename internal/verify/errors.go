@@ -3,32 +3,15 @@ package verify
 import (
 	"fmt"
 	"net/http"
-	"strings"
-	"time"
-	"unicode"
 
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxErrorText bounds a message, parts of which may come from a server.
+// maxErrorText bounds a message in characters, parts of which may come from a server.
 const maxErrorText = 1000
 
-// oneLine makes a text fit to be printed: one line, without control characters, and not endless.
-func oneLine(text string) string {
-	text = strings.Map(func(c rune) rune {
-		switch {
-		case unicode.IsSpace(c):
-			return ' '
-		case !unicode.IsPrint(c):
-			return -1
-		}
-		return c
-	}, strings.ToValidUTF8(text, ""))
-	if len(text) > maxErrorText {
-		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
-	}
-	return text
-}
+func oneLine(text string) string { return fetch.OneLine(text, maxErrorText) }
 
 // An UnsignedError reports that there is no signature at all, of the kind that was looked for.
 type UnsignedError struct {
@@ -132,33 +115,9 @@ func (e *AnswerError) Error() string {
 func (e *AnswerError) Finding() finding.Code { return finding.OfStatus(e.Code) }
 
 // Transient reports whether asking again may help.
-func (e *AnswerError) Transient() bool {
-	switch e.Code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
-		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
+func (e *AnswerError) Transient() bool { return finding.TransientStatus(e.Code) }
 
 // AuthFailure reports whether the registry wants other credentials.
 func (e *AnswerError) AuthFailure() bool {
 	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 }
-
-// A timeoutError is the cause of a request that took too long.
-type timeoutError struct{ after time.Duration }
-
-func (e *timeoutError) Error() string   { return fmt.Sprintf("no answer within %v", e.after) }
-func (e *timeoutError) Transient() bool { return true }
-func (e *timeoutError) Timeout() bool   { return true }
-
-// A brokenError is an answer that ended early.
-type brokenError struct {
-	url string
-	err error
-}
-
-func (e *brokenError) Error() string   { return fmt.Sprintf("GET %s: %v", e.url, e.err) }
-func (e *brokenError) Unwrap() error   { return e.err }
-func (e *brokenError) Transient() bool { return true }

@@ -230,7 +230,7 @@ func TestTimeout(t *testing.T) {
 		p.on("/", answer)
 		_, err := verify.Cosign(timeout(t), p.subject, withKeys(newKey(t, "ecdsa")))
 		undecided(t, err)
-		if !transient(err) || !strings.Contains(err.Error(), "no answer within 10ms") {
+		if !transient(err) || !strings.Contains(err.Error(), "request timeout of 10ms exceeded") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
 // defaultTimeout is longer than what transports take that try again and watch over progress.
@@ -29,8 +30,6 @@ const (
 	maxReferrersPages = 20
 	dockerManifest    = "application/vnd.docker.distribution.manifest.v2+json"
 )
-
-var errRedirect = errors.New("redirect refused")
 
 // A reader reads, within limits, what a registry has about one repository. The client libraries would read whatever
 // size they are sent, the first page only, and take some failures for an empty answer.
@@ -109,7 +108,7 @@ func (a *answer) isManifest() bool {
 
 func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64, what string) (*answer, error) {
 	timeout := cmp.Or(r.subject.Timeout, defaultTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &fetch.TimeoutError{Name: "request timeout", After: timeout})
 	defer cancel()
 	resp, err := r.follow(ctx, u, accept)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,11 +122,8 @@ func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64
 		return &answer{code: resp.StatusCode}, nil
 	}
 	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	if err != nil && ctx.Err() != nil {
-		return nil, fmt.Errorf("GET %s: %w", shown(u), context.Cause(ctx))
-	}
 	if err != nil {
-		return nil, &brokenError{shown(u), err}
+		return nil, fetch.NewBodyError(ctx, shown(u), err)
 	}
 	if int64(len(content)) > limit {
 		return nil, &LimitError{What: what, Max: limit, Unit: "bytes"}
@@ -153,14 +149,13 @@ func (r *reader) follow(ctx context.Context, u *url.URL, accept string) (*http.R
 		if err != nil {
 			return nil, fmt.Errorf("GET %s: %w", shown(u), err)
 		}
-		location := resp.Header.Get("Location")
-		if resp.StatusCode < 300 || resp.StatusCode > 399 || location == "" {
+		next, err := fetch.Redirect(resp, at)
+		if next == nil && err == nil {
 			return resp, nil
 		}
 		_ = resp.Body.Close()
-		next, err := at.Parse(location)
-		if err != nil || next.Host == "" || at.Scheme == "https" && next.Scheme != "https" || next.Scheme != "http" && next.Scheme != "https" {
-			return nil, fmt.Errorf("GET %s: %w", shown(u), errRedirect)
+		if err != nil {
+			return nil, err
 		}
 		if !auth.SameOrigin(next, r.origin) {
 			ctx = auth.Foreign(ctx)

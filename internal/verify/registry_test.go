@@ -92,7 +92,7 @@ func TestRedirectsRefused(t *testing.T) {
 	}
 	_, err := verify.Cosign(timeout(t), s, withKeys(newKey(t, "ecdsa")))
 	undecided(t, err)
-	if err == nil || !strings.Contains(err.Error(), "redirect refused") {
+	if err == nil || !strings.Contains(err.Error(), "redirect from https to http refused") {
 		t.Errorf("from https to http: %v", err)
 	}
 }

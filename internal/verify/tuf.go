@@ -14,6 +14,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/tuf"
 	"github.com/theupdateframework/go-tuf/v2/metadata"
 
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -140,7 +141,7 @@ func (f *tufFetcher) download(address string, limit int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
-		return nil, &brokenError{shown(req.URL), err}
+		return nil, fetch.NewBodyError(ctx, shown(req.URL), err)
 	case int64(len(content)) > limit:
 		return nil, &metadata.ErrDownloadLengthMismatch{Msg: fmt.Sprintf("%s exceeds the limit of %d bytes", shown(req.URL), limit)}
 	}

@@ -60,7 +60,7 @@ var imports = map[string][]string{
 	"internal/render":      {"internal/bound", "internal/cel", "internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
 	"internal/tree":        {"internal/digest", "internal/file", "internal/finding"},
 	"internal/values":      {"internal/bound", "internal/finding"},
-	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/finding"},
+	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/finding"},
 	"internal/fetch":       {"internal/auth", "internal/digest", "internal/file", "internal/finding", "internal/resolve", "internal/tree"},
 
 	"internal/cache": {"internal/digest", "internal/file", "internal/finding"},

@@ -63,7 +63,7 @@ func (e *Error) Transient() bool {
 	}
 	var answer *objectError
 	if errors.As(e.err, &answer) {
-		return fetch.TransientStatus(answer.status) || answer.code == "SlowDown" || answer.code == "ServerBusy"
+		return finding.TransientStatus(answer.status) || answer.code == "SlowDown" || answer.code == "ServerBusy"
 	}
 	return fetch.TransientRequest(e.err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxListing bounds answers that are read as a whole: a page of a listing has a thousand keys of a kilobyte.
@@ -55,7 +56,7 @@ func (t *bucketTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	if fetch.TransientStatus(answer.StatusCode) {
+	if finding.TransientStatus(answer.StatusCode) {
 		t.asked.Store(int64(fetch.RetryAfter(answer.Header, t.now())))
 	}
 	var body io.Reader = answer.Body

@@ -177,7 +177,7 @@ type ownProxyError struct {
 func (e *ownProxyError) Error() string { return e.text }
 
 // Transient reports whether asking again may help.
-func (e *ownProxyError) Transient() bool { return fetch.TransientStatus(e.code) }
+func (e *ownProxyError) Transient() bool { return finding.TransientStatus(e.code) }
 
 // Hint says what to do.
 func (e *ownProxyError) Hint() string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Reading is a transport for others who read small things from this registry, such as signatures. It logs in as
@@ -76,7 +77,7 @@ func (t *readingTransport) try(ctx context.Context, r *http.Request) (*http.Resp
 	if err != nil {
 		return nil, t.failure(ctx, r.URL, err)
 	}
-	if fetch.TransientStatus(answer.StatusCode) {
+	if finding.TransientStatus(answer.StatusCode) {
 		return nil, fetch.NewStatusError(answer, shownURL(r.URL), fetch.Snippet(answer), t.scrubber(r.URL), t.client.Config.Now())
 	}
 	defer func() { _ = answer.Body.Close() }()
