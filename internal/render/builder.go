@@ -149,6 +149,9 @@ func (b *builder) abandon(c *closure) (lost bool) {
 			continue
 		}
 		b.abandoned[n] = true
+		if b.cluster.begunByOther(i) {
+			continue
+		}
 		if n.begins {
 			from := b.from
 			b.start(i)

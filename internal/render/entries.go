@@ -119,6 +119,7 @@ func (p *plan) begin() {
 		p.starts = origins(p.edges)
 		return
 	}
+	p.separate(entries)
 	reached := map[int]map[int]bool{}
 	entries = append(entries, slices.DeleteFunc(named, func(i int) bool { return p.nodes[i].begins })...)
 	for _, i := range entries {
@@ -134,6 +135,18 @@ func (p *plan) begin() {
 		}
 	}
 	slices.Sort(p.starts)
+}
+
+// separate keeps apart clusters of which one builds the directory that another one lies in: two that begin with Kustomizations of
+// one name and different paths are never one.
+func (p *plan) separate(entries []int) {
+	for _, i := range entries {
+		n := p.nodes[i]
+		p.edges[i] = slices.DeleteFunc(p.edges[i], func(j int) bool {
+			other := p.nodes[j]
+			return other.begins && other.object.String() == n.object.String() && other.path != n.path
+		})
+	}
 }
 
 // isNamed reports whether a file was named by itself, and not as one that others are built around.
