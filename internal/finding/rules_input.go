@@ -192,7 +192,7 @@ func deprecationRules() []Rule {
 			Code: RemovedVersion, Name: "removed-version", Group: groupDeprecated, Severity: Error,
 			Remedy:      &Remedy{Keys: []string{"apiVersion"}},
 			Summary:     "Flux does not serve the API version",
-			Explanation: "Flux 2.7 removed v1beta1 and v2beta1, 2.8 v1beta2 and v2beta2 of sources, Kustomizations and HelmReleases, 2.9 v1beta2 of images and notifications; v1 of some kinds is younger than Flux 2.0. The API server refuses such an object. The version of Flux is that of --flux-version, else the one that a gotk-components.yaml or a FluxInstance of the input installs, else the newest known. Commands that fetch convert such an object with a warning, unless --flux-version is given.",
+			Explanation: "Flux 2.7 removed v1beta1 and v2beta1, 2.8 v1beta2 and v2beta2 of sources, Kustomizations and HelmReleases, 2.9 v1beta2 of images and notifications; v1 of some kinds is younger than Flux 2.0. The API server refuses such an object. The version of Flux is that of --flux-version, else the one that the input installs (a gotk-components.yaml, a FluxInstance, a source of Flux's own manifests), else the newest known. Commands that fetch convert such an object with a warning, unless --flux-version is given.",
 			Fix:         "Change apiVersion to the version that the message names; flux migrate does it for files and clusters.",
 			Example:     old("v1beta2", httpURL),
 			Better:      old("v1", httpURL),

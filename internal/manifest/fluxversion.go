@@ -3,11 +3,12 @@ package manifest
 import (
 	"bytes"
 	"cmp"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // Groups of Flux of which only the versions are looked at.
@@ -29,13 +30,15 @@ type FluxNote struct {
 // FluxInstances, and of the sources that Flux itself is published in. Each is there once, as it is written.
 func (s *Set) FluxVersions() []FluxNote { return s.flux }
 
-// installed is the version of Flux that a source holds, "" for a source of anything else.
+// installed is the version of Flux that a source holds, or that a release of the chart flux-instance asks for; "" for anything else.
 func installed(o *Object) string {
 	of := func(path ...any) string { return At[string](o.Content["spec"], path...) }
 	url := strings.TrimSuffix(of("url"), ".git")
 	switch {
 	case o.Kind == "OCIRepository" && strings.HasSuffix(url, "/fluxcd/flux-manifests"), o.Kind == "GitRepository" && strings.HasSuffix(url, "fluxcd/flux2"):
 		return cmp.Or(of("ref", "semver"), of("ref", "tag"), strings.TrimPrefix(of("ref", "name"), "refs/tags/"))
+	case o.Group() == ReleaseGroup:
+		return of("values", "instance", "distribution", "version")
 	}
 	return ""
 }
@@ -50,23 +53,37 @@ func (s *Set) Content(o *Object) (map[string]any, error) {
 	return s.contentOf(o)
 }
 
-// maxComponentsHead is where the comment with the version stands in what flux bootstrap writes: at the top.
+// maxComponentsHead is where the comment with the version stands in what flux bootstrap and flux install write: at the top.
 const maxComponentsHead = 4 << 10
 
-var componentsVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^# Flux Version: (v?[0-9][0-9A-Za-z.+-]*)\s*$`) })
+var (
+	componentsVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^# Flux Version: (v?[0-9][0-9A-Za-z.+-]*)\s*$`) })
 
-// components notes the version of a file that flux bootstrap wrote.
+	// remoteVersion finds the manifests of Flux among the resources of a kustomization file.
+	remoteVersion = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?m)^\s*-\s+["']?(?:https://)?github\.com/fluxcd/flux2(?:\.git)?//?(?:manifests/[\w/-]+\?ref=|releases/download/)(v?[0-9][0-9A-Za-z.+-]*)`)
+	})
+)
+
+// components notes the version of Flux that is in the text of a file: one that flux bootstrap or flux install wrote, a kustomization file
+// that takes the manifests of Flux from elsewhere, or the values of the chart that makes a FluxInstance.
 func (s *Set) components(name string, data []byte) {
-	if filepath.Base(name) != "gotk-components.yaml" {
-		return
+	var m []int
+	switch head := data[:min(len(data), maxComponentsHead)]; {
+	case bytes.Contains(head, []byte("# Flux Version:")):
+		m = componentsVersion().FindSubmatchIndex(head)
+	case IsKustomizationFile(name) && bytes.Contains(data, []byte("fluxcd/flux2")):
+		m = remoteVersion().FindSubmatchIndex(data)
+	case bytes.HasPrefix(data, []byte("instance:")) || bytes.Contains(data, []byte("\ninstance:")):
+		var values map[string]any
+		if CheckExpansion(name, data) == nil && sigsyaml.Unmarshal(data, &values) == nil {
+			s.install(FluxNote{At[string](values, "instance", "distribution", "version"), Pos{File: name, Line: 1, Column: 1}})
+		}
 	}
-	head := data[:min(len(data), maxComponentsHead)]
-	m := componentsVersion().FindSubmatchIndex(head)
-	if m == nil {
-		return
+	if m != nil {
+		line := 1 + bytes.Count(data[:m[2]], []byte("\n"))
+		s.install(FluxNote{string(data[m[2]:m[3]]), Pos{File: name, Line: line, Column: 1}})
 	}
-	line := 1 + bytes.Count(head[:m[0]], []byte("\n"))
-	s.install(FluxNote{string(head[m[2]:m[3]]), Pos{File: name, Line: line, Column: 1}})
 }
 
 func (s *Set) install(n FluxNote) {
