@@ -58,7 +58,7 @@ func TestHooks(t *testing.T) {
 					t.Errorf("helmsrc-fetch-docker has the arguments %q: it has no cache, and says so", h.Args)
 				}
 			}
-			h.Entry = regexp.MustCompile(`^ghcr\.io/helmsrc/helmsrc:v\d+\.\d+\.\d+ `).ReplaceAllString(h.Entry, "helmsrc ")
+			h.Entry = regexp.MustCompile(`^ghcr\.io/helmsrc/helmsrc:(?:VERSION|v\d+\.\d+\.\d+) `).ReplaceAllString(h.Entry, "helmsrc ")
 			if h.Entry != plain.Entry || strings.Join(h.Args, " ") != strings.Join(plain.Args, " ") || h.Files != plain.Files || h.Description != plain.Description || h.Name != plain.Name || h.RequireSerial != plain.RequireSerial || h.MinimumVersion != plain.MinimumVersion {
 				t.Errorf("helmsrc-%s%s differs from helmsrc-%s: %+v", command, suffix, command, h)
 			}
