@@ -146,8 +146,16 @@ var licenseIdentifier = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^.{0,20}SPDX-License-Identifier:[ \t]*([^\r\n*]{1,200})`)
 })
 
+// licenseTitles are what the texts of licenses begin with, white space aside. GNU's do not say whether later versions will do.
+func licenseTitles() map[string]string {
+	return map[string]string{
+		"Apache License Version 2.0, January 2004": "Apache-2.0", "BSD 3-Clause License": "BSD-3-Clause", "ISC License": "ISC",
+		"MIT License": "MIT", "Mozilla Public License Version 2.0": "MPL-2.0", "The MIT License (MIT)": "MIT",
+	}
+}
+
 // licenseOf is the license that a chart states, in an annotation as Artifact Hub, the OCI specification or Bitnami call it, or
-// as the identifier in its license file.
+// as the identifier or the title in its license file.
 func licenseOf(loaded *helmchart.Chart) string {
 	stated := loaded.Metadata.Annotations
 	for _, name := range []string{"artifacthub.io/license", "org.opencontainers.image.licenses", "licenses"} {
@@ -159,6 +167,12 @@ func licenseOf(loaded *helmchart.Chart) string {
 		if name, _, _ := strings.Cut(strings.ToUpper(f.Name), "."); name == "LICENSE" || name == "LICENCE" {
 			if found := licenseIdentifier().FindSubmatch(f.Data); found != nil {
 				return strings.TrimSpace(string(found[1]))
+			}
+			text := strings.Join(strings.Fields(string(f.Data[:min(len(f.Data), 1000)])), " ")
+			for title, license := range licenseTitles() {
+				if strings.HasPrefix(text, title) {
+					return license
+				}
 			}
 		}
 	}
