@@ -157,7 +157,7 @@ func chartRules() []Rule {
 		{
 			Code: UnpinnedVersion, Name: "unpinned-version", Group: groupCharts, Severity: Note,
 			Summary:     "A chart or source follows every version that is published",
-			Explanation: "Each published version is deployed, including major ones, so deployments change from one day to the next. It is reported only with --strict, as a warning.",
+			Explanation: "Each published version is deployed, including major ones, so deployments change from one day to the next. With --strict, it is a warning. It is always a warning if the version is not in quotes and begins with > or !: YAML reads >6 and !=6.1 as empty values.",
 			Fix:         "Name a version, or a range that stays within one major version.",
 			Example:     chart("version: \"*\"\n"),
 			Better:      chart("version: \"6.x\"\n"),

@@ -43,9 +43,9 @@ type gitSignature struct {
 
 // The results of a verification.
 const (
-	resultVerified = "verified"
-	resultUnasked  = "not asked for"
-	resultFailed   = "failed"
+	resultVerified   = "verified"
+	resultUnverified = "not verified"
+	resultFailed     = "failed"
 )
 
 // Verifications are records of results. Joined, a release has one record with the HelmChart that is made for it.
@@ -93,7 +93,7 @@ func newVerification(r *reconcile.Result) Verification {
 	record := Verification{
 		Cluster: r.Cluster,
 		Kind:    kind, Namespace: namespace, Name: name,
-		Result: resultUnasked,
+		Result: resultUnverified,
 	}
 	if found := r.Resolution; found != nil {
 		record.Chart, record.Version, record.Digest = found.Chart, found.Version, found.Digest
