@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // A Scope says of which source something is, and who asked it. What is private stays so by two rules:
@@ -205,13 +206,9 @@ func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {
 }
 
 // damaged removes what is not what was written, and says so. A file of another user stays.
-func (c *Cache) damaged(file, what string, err error) {
+func (c *Cache) damaged(name, what string, err error) {
 	if !errors.Is(err, errStrange) {
-		_ = c.removeFile(file)
+		_ = c.removeFile(name)
 	}
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
-		err = failed.Err
-	}
-	c.warn(fmt.Errorf("%s in the cache in %s is damaged and is not used: %w", what, c.shownDir(), err))
+	c.warn(fmt.Errorf("%s in the cache in %s is damaged and is not used: %w", what, c.shownDir(), file.Cause(err)))
 }

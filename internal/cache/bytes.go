@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // KindBytes is the kind of the answers that say which bytes came from which source.
@@ -137,14 +138,14 @@ func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
 
 // keep writes the bytes unless a file of their name and size is there: what is in it is checked when it is read.
 func (c *Cache) keep(d digest.Digest, size int64, from io.Reader) error {
-	file := blobPath(d)
-	fi, err := c.lstat(file)
-	if err == nil && (!fi.Mode().IsRegular() || !owned(fi)) {
-		return fmt.Errorf("%s: %w", file, errStrange)
+	name := blobPath(d)
+	fi, err := c.lstat(name)
+	if err == nil && (!fi.Mode().IsRegular() || !file.Owned(fi)) {
+		return fmt.Errorf("%s: %w", name, errStrange)
 	}
 	if err == nil && fi.Size() == size {
-		c.touch(file, fi.ModTime())
+		c.touch(name, fi.ModTime())
 		return nil
 	}
-	return c.write(file, from)
+	return c.write(name, from)
 }

@@ -104,11 +104,7 @@ func Open(dir string, o Options) (*Cache, error) {
 		if errors.Is(err, errUnknown) {
 			unusable.Advice = "if it is the cache of helmsrc, remove " + Path(dir) + ": what it holds is downloaded again"
 		}
-		var failed *fs.PathError
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		unusable.Text = fmt.Sprintf("the cache in %s cannot be used: %v", dir, err)
+		unusable.Text = fmt.Sprintf("the cache in %s cannot be used: %v", dir, file.Cause(err))
 		return nil, unusable
 	}
 	return c, nil
@@ -130,7 +126,7 @@ func (c *Cache) open() (err error) {
 		return errors.Join(err, failed)
 	case !fi.IsDir():
 		return errNoDir
-	case !owned(fi):
+	case !file.Owned(fi):
 		return errForeign
 	}
 	root, err := file.OpenRoot(c.dir)
@@ -227,15 +223,9 @@ func (c *Cache) warn(err error) {
 
 // cannotWrite reports once that nothing is kept. The run does not depend on it.
 func (c *Cache) cannotWrite(err error) {
-	var failed *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &failed):
-		err = failed.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	c.readOnly.Do(func() { c.warn(fmt.Errorf("nothing is kept in the cache in %s: %w", filepath.Dir(c.dir), err)) })
+	c.readOnly.Do(func() {
+		c.warn(fmt.Errorf("nothing is kept in the cache in %s: %w", filepath.Dir(c.dir), file.Cause(err)))
+	})
 }
 
 // mac is a hash that only this cache makes.
@@ -263,7 +253,7 @@ func (c *Cache) openFile(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !fi.Mode().IsRegular() || !owned(fi) {
+	if !fi.Mode().IsRegular() || !file.Owned(fi) {
 		return nil, errStrange
 	}
 	return dir.Open(base)

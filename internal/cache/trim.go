@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // abandonedAfter is the age from which a temporary file is one that a killed process left behind. No download takes as
@@ -82,22 +83,22 @@ func (c *Cache) files(dir string, ours func(file string) bool) ([]Entry, error) 
 }
 
 // walk passes over what other processes remove, and the directories of other users.
-func (c *Cache) walk(dir string, ours func(file string) bool) (list []Entry, err error) {
+func (c *Cache) walk(dir string, ours func(name string) bool) (list []Entry, err error) {
 	entries, err := c.list(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		file := path.Join(dir, e.Name())
+		name := path.Join(dir, e.Name())
 		if e.IsDir() && strings.Count(dir, "/") < maxDepth {
-			below, _ := c.walk(file, ours)
+			below, _ := c.walk(name, ours)
 			list = append(list, below...)
 		}
-		if !e.Type().IsRegular() || !ours(file) {
+		if !e.Type().IsRegular() || !ours(name) {
 			continue
 		}
-		if fi, err := e.Info(); err == nil && owned(fi) {
-			list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: file})
+		if fi, err := e.Info(); err == nil && file.Owned(fi) {
+			list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: name})
 		}
 	}
 	return list, nil

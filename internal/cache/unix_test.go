@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // TestReadOnly serves what is there, and says once that nothing is added. As root nothing is read only, so that files
@@ -39,7 +40,7 @@ func TestReadOnly(t *testing.T) {
 func TestAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		fi, err := os.Stat("/")
-		if err != nil || cache.Owned(fi) {
+		if err != nil || file.Owned(fi) {
 			t.Errorf("the root directory belongs to this user (%v)", err)
 		}
 		return

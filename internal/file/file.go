@@ -46,6 +46,17 @@ func bounded(limit int64) func(*os.File, error) ([]byte, error) {
 	}
 }
 
+// Cause leaves out the path, which an error has under another name than the user knows, or which is known anyway.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return Cause(e.Err)
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
 // Missing reports whether an error says that there is nothing of a name. What is there and cannot be read is not missing.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)

@@ -184,9 +184,9 @@ func (x *fixer) upgrade(apiVersion, kind string) string {
 
 // fix edits the files.
 func (x *fixer) fix(c *console.Console) {
-	for _, file := range x.order {
+	for _, edited := range x.order {
 		var done []finding.Finding
-		for _, m := range file.edits {
+		for _, m := range edited.edits {
 			if m.finding.Repair != nil {
 				done = append(done, *m.finding)
 			}
@@ -194,8 +194,8 @@ func (x *fixer) fix(c *console.Console) {
 		if len(done) == 0 {
 			continue
 		}
-		if err := file.Replace(file.after); err != nil {
-			c.Report(validate.New(nil, finding.NotEdited, rewrite.Cause(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: file.Name}}))
+		if err := edited.Replace(edited.after); err != nil {
+			c.Report(validate.New(nil, finding.NotEdited, file.Cause(err).Error(), "", manifest.Excerpt{Pos: manifest.Pos{File: edited.Name}}))
 			continue
 		}
 		for _, f := range done {

@@ -27,11 +27,7 @@ func (e *Error) Error() string {
 	if errors.As(e.Err, &content) && content.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", e.File, content.Line, content.Msg)
 	}
-	var path *fs.PathError
-	if errors.As(e.Err, &path) {
-		return fmt.Sprintf("%s: %v", e.File, path.Err)
-	}
-	return fmt.Sprintf("%s: %v", e.File, e.Err)
+	return fmt.Sprintf("%s: %v", e.File, file.Cause(e.Err))
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -4,7 +4,6 @@ package rewrite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -206,20 +205,9 @@ func open(name, path string, limit int64) (*File, error) {
 		read.Data, err = file.Bounded(f, limit)
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: Cause(err)}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: file.Cause(err)}
 	}
 	return read, nil
-}
-
-// Cause leaves out the path, which an error has under another name than the user knows, or which is known anyway.
-func Cause(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return Cause(e.Err)
-	}
-	if e, ok := errors.AsType[*os.LinkError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // repositoryOf is the nearest parent of a directory that Git knows, else the directory, without links.

@@ -38,7 +38,7 @@ func Read(name string, limit int64) (*File, error) {
 func Create(name string, text []byte) (err error) {
 	defer func() {
 		if err != nil {
-			err = &fs.PathError{Op: "write", Path: name, Err: Cause(err)}
+			err = &fs.PathError{Op: "write", Path: name, Err: file.Cause(err)}
 		}
 	}()
 	return beside(filepath.Dir(name), text, created, func(temp string) error {
@@ -126,7 +126,7 @@ func Writable(name string) error {
 	scratch := store.Scratch{Parent: filepath.Dir(name), Hidden: true}
 	_, err = scratch.Dir()
 	if err = errors.Join(err, scratch.Close()); err != nil {
-		return &fs.PathError{Op: "write", Path: name, Err: Cause(err)}
+		return &fs.PathError{Op: "write", Path: name, Err: file.Cause(err)}
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 // Errors of [File.Replace], after which the file is as it was.
@@ -29,7 +31,7 @@ func (f *File) Replace(text []byte) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = &fs.PathError{Op: "write", Path: f.Name, Err: Cause(err)}
+			err = &fs.PathError{Op: "write", Path: f.Name, Err: file.Cause(err)}
 		}
 	}()
 	old, unlock, err := lock(f.path)

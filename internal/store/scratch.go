@@ -52,13 +52,10 @@ func (s *Scratch) Dir() (string, error) {
 	if s.root == nil {
 		err := s.make(parent)
 		if err != nil && s.Parent == "" {
-			cause := err
-			if path, ok := errors.AsType[*fs.PathError](err); ok {
-				cause = path.Err // the name is another one in every run
-			}
 			err = &finding.Problem{
-				Text:   fmt.Sprintf("temporary directory '%s': %v", parent, cause),
-				Advice: tempDirVariable + " names a directory for temporary files, which has to exist and be writable",
+				// The name is another one in every run.
+				Text:   fmt.Sprintf("temporary directory '%s': %v", parent, file.Cause(err)),
+				Advice: file.TempDirVariable + " names a directory for temporary files, which has to exist and be writable",
 				Err:    err,
 			}
 		}
@@ -135,9 +132,9 @@ func isScratch(root *os.Root, f *os.File, name string) bool {
 	mark := scratchMark(name)
 	if err == nil && fi.Size() == 0 {
 		_, absent := root.Lstat(name)
-		return owned(fi) && errors.Is(absent, fs.ErrNotExist)
+		return file.Owned(fi) && errors.Is(absent, fs.ErrNotExist)
 	}
-	if err != nil || fi.Size() != int64(len(mark)) || !owned(fi) {
+	if err != nil || fi.Size() != int64(len(mark)) || !file.Owned(fi) {
 		return false
 	}
 	text := make([]byte, len(mark))
@@ -148,7 +145,7 @@ func isScratch(root *os.Root, f *os.File, name string) bool {
 // removable reports whether what has the name of a directory is one of this user, or nothing.
 func removable(root *os.Root, name string) bool {
 	fi, err := root.Lstat(name)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() && owned(fi)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() && file.Owned(fi)
 }
 
 func releaseScratch(root *os.Root, name string, lock *os.File) {

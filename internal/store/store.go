@@ -227,15 +227,7 @@ func withPath(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var pathError *fs.PathError
-	var linkError *os.LinkError
-	switch {
-	case errors.As(err, &pathError):
-		err = pathError.Err
-	case errors.As(err, &linkError):
-		err = linkError.Err
-	}
-	return fmt.Errorf("%s: %w", name, err)
+	return fmt.Errorf("%s: %w", name, file.Cause(err))
 }
 
 // removeFile removes a file that may be gone already. It looks first: nearly always it is, and to remove what is not

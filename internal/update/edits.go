@@ -12,10 +12,10 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/marked"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
 // edit asks for one change.
@@ -150,7 +150,7 @@ func (u *Update) Finish(ctx context.Context, results []*reconcile.Result) {
 			u.Diffs = append(u.Diffs, u.w.Diff(p.file, p.File, text)...)
 		} else if !u.o.Check {
 			if err := p.file.Replace(text); err != nil {
-				u.w.ReportEdit(finding.NotEdited, at("", policyKey{}, p.file.Name, 0), rewrite.Cause(err).Error())
+				u.w.ReportEdit(finding.NotEdited, at("", policyKey{}, p.file.Name, 0), file.Cause(err).Error())
 				u.fail(exit.Failed)
 				continue
 			}

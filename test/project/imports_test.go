@@ -113,7 +113,7 @@ var imports = map[string][]string{
 		"internal/admission", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/inventory", "internal/load", "internal/manifest", "internal/migrate", "internal/plan", "internal/reconcile", "internal/rewrite", "internal/session", "internal/store",
 	},
 	"internal/update": {
-		"internal/admission", "internal/console", "internal/edit", "internal/exit", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/marked", "internal/policy", "internal/reconcile", "internal/rewrite", "internal/session", "internal/status",
+		"internal/admission", "internal/console", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/marked", "internal/policy", "internal/reconcile", "internal/rewrite", "internal/session", "internal/status",
 	},
 	"internal/locking": {
 		"internal/admission", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
