@@ -15,7 +15,7 @@ import (
 // not have as they are, and those that only the revision has, from the top and with slashes. Files that Git ignores are left out, and so
 // are links and submodules. An error about the revision is a [*RevisionError]; limits of trees hold for the files.
 func ChangedSince(ctx context.Context, top, revision string, getenv func(string) string) (changed, gone []string, err error) {
-	commit, err := findRevision(top, revision)
+	repo, commit, err := findRevision(top, revision)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -26,10 +26,6 @@ func ChangedSince(ctx context.Context, top, revision string, getenv func(string)
 	before := &gitHead{files: map[string]gitFile{}, modules: map[string]plumbing.Hash{}}
 	if err := before.list(t); err != nil {
 		return nil, nil, revisionError(top, revision, err)
-	}
-	repo, err := openRepository(top)
-	if err != nil {
-		return nil, nil, err
 	}
 	status, err := readStatus(repo)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
@@ -63,25 +64,22 @@ func above(name string, list []string) bool {
 	return false
 }
 
-// walk visits what is selected below a tree. Directories come before what is in them.
-func (s *gitStore) walk(ctx context.Context, hash plumbing.Hash, selected selection, visit func(name string, e object.TreeEntry) error) error {
-	w := &gitWalk{ctx: ctx, store: s, selected: selected, visit: visit, left: s.limits.Files}
-	return w.tree(hash, "", 0)
-}
-
+// gitWalk visits what is selected below a tree, of no more than so many entries.
 type gitWalk struct {
 	ctx      context.Context
-	store    *gitStore
+	objects  storer.EncodedObjectStorer
 	selected selection
 	visit    func(string, object.TreeEntry) error
-	left     int
+	seen     int
+	limit    int
 }
 
+// tree visits a tree. Directories come before what is in them.
 func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return &limitError{what: "depth of directories", limit: maxDepth}
 	}
-	t, err := object.GetTree(w.store.objects, hash)
+	t, err := object.GetTree(w.objects, hash)
 	if err != nil {
 		return fmt.Errorf("tree %s: %w", hash, err)
 	}
@@ -101,8 +99,8 @@ func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
 
 func (w *gitWalk) entry(name string, e object.TreeEntry, depth int) error {
 	// What is not wanted counts too: a tree that holds itself a hundred times on each level has no end.
-	if w.left--; w.left < 0 {
-		return &limitError{what: "number of files", limit: int64(w.store.limits.Files)}
+	if w.seen++; w.seen > w.limit {
+		return &limitError{what: "number of files", limit: int64(w.limit)}
 	}
 	isDir := e.Mode == filemode.Dir
 	if isDir && !w.selected.dir(name) || !isDir && !w.selected.file(name) {
@@ -127,20 +125,21 @@ func checkEntryName(name string) error {
 func (s *gitStore) blobs(ctx context.Context, hash plumbing.Hash, selected selection) ([]plumbing.Hash, error) {
 	var list []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
-	err := s.walk(ctx, hash, selected, func(_ string, e object.TreeEntry) error {
+	w := &gitWalk{ctx: ctx, objects: s.objects, selected: selected, limit: s.limits.Files, visit: func(_ string, e object.TreeEntry) error {
 		if e.Mode.IsFile() && !seen[e.Hash] {
 			seen[e.Hash] = true
 			list = append(list, e.Hash)
 		}
 		return nil
-	})
+	}}
+	err := w.tree(hash, "", 0)
 	return list, err
 }
 
 // checkout writes the selected files of a commit, and of its submodules.
 func (c *clone) checkout(ctx context.Context, u *url.URL, store *gitStore, commit *object.Commit, s selection, into *fetch.Tree) error {
-	k := &checkout{store: store, root: into.Root, left: c.options.Limits.Unpacked}
-	if err := store.walk(ctx, commit.TreeHash, s, k.entry); err != nil {
+	k := &checkout{objects: store.objects, root: into.Root, limits: c.options.Limits}
+	if err := k.write(ctx, commit.TreeHash, s); err != nil {
 		return err
 	}
 	into.Files += k.files
@@ -171,9 +170,12 @@ func checkSparse(root *os.Root, dirs []string) error {
 
 // checkout writes into a root, which nothing gets out of.
 type checkout struct {
-	store   *gitStore
+	objects storer.EncodedObjectStorer
 	root    *os.Root
-	left    int64
+	limits  Limits
+	links   bool // symbolic links are made, of those that stay inside
+
+	size    int64
 	files   int
 	modules []gitModule
 }
@@ -181,6 +183,12 @@ type checkout struct {
 type gitModule struct {
 	path string
 	hash plumbing.Hash
+}
+
+// write writes what is selected below a tree.
+func (k *checkout) write(ctx context.Context, tree plumbing.Hash, selected selection) error {
+	w := &gitWalk{ctx: ctx, objects: k.objects, selected: selected, visit: k.entry, limit: k.limits.Files}
+	return w.tree(tree, "", 0)
 }
 
 func (k *checkout) entry(name string, e object.TreeEntry) error {
@@ -194,29 +202,70 @@ func (k *checkout) entry(name string, e object.TreeEntry) error {
 	case filemode.Submodule:
 		k.modules = append(k.modules, gitModule{name, e.Hash})
 		return k.root.MkdirAll(name, 0o700)
+	case filemode.Symlink:
+		// Artifacts have none. As with source-controller, they are left out without a word.
+		if k.links {
+			return k.link(name, e.Hash)
+		}
 	}
-	// Artifacts have no symbolic links. As with source-controller, they are left out without a word.
 	return nil
 }
 
+// open opens the content of a file, which counts.
+func (k *checkout) open(name string, hash plumbing.Hash) (r io.ReadCloser, size int64, err error) {
+	o, err := k.objects.EncodedObject(plumbing.BlobObject, hash)
+	if err == nil {
+		size = o.Size()
+		r, err = o.Reader()
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	if k.size += size; k.size > k.limits.Unpacked {
+		return nil, 0, errors.Join(&limitError{what: "unpacked size", limit: k.limits.Unpacked}, r.Close())
+	}
+	return r, size, nil
+}
+
 func (k *checkout) file(name string, hash plumbing.Hash, mode os.FileMode) error {
-	o, err := k.store.objects.EncodedObject(plumbing.BlobObject, hash)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if k.left -= o.Size(); k.left < 0 {
-		return &limitError{what: "unpacked size", limit: k.store.limits.Unpacked}
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	defer func() { _ = r.Close() }()
-	f, err := k.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+	r, size, err := k.open(name, hash)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, io.LimitReader(r, o.Size()))
+	defer func() { _ = r.Close() }()
+	flag := os.O_TRUNC
+	if k.links { // nothing is written through one
+		flag = os.O_EXCL
+	}
+	f, err := k.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, io.LimitReader(r, size))
 	k.files++
 	return errors.Join(err, f.Close())
+}
+
+// link makes a link that stays inside. Where the system takes none it is left out.
+func (k *checkout) link(name string, hash plumbing.Hash) error {
+	r, size, err := k.open(name, hash)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	if size > maxGitPath {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(r, size))
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	target := string(text)
+	if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
+		return nil
+	}
+	if err := k.root.Symlink(filepath.FromSlash(target), name); errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }

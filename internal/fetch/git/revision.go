@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 
 	git "github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -75,7 +72,7 @@ func HasRevision(top, revision string) bool {
 // The directory counts as a working tree of that repository. Links that lead out of it are left out; submodules are empty
 // directories. An error about the revision is a [*RevisionError].
 func OpenRevision(ctx context.Context, top, revision, parent string) (*fetch.Tree, error) {
-	commit, err := findRevision(top, revision)
+	repo, commit, err := findRevision(top, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -83,33 +80,32 @@ func OpenRevision(ctx context.Context, top, revision, parent string) (*fetch.Tre
 	if err != nil {
 		return nil, err
 	}
-	limits := fetch.TreeLimits(tree.Limits{})
-	w := &revisionWriter{ctx: ctx, to: t.Root, limits: &worktreeLimits{limits, limits.Entries, limits.Total}}
-	err = w.commit(commit)
+	k := &checkout{objects: repo.Storer, root: t.Root, limits: Limits{Files: tree.DefaultEntries, Unpacked: tree.DefaultTotal}, links: true}
+	err = k.write(ctx, commit.TreeHash, nil)
 	if err == nil {
 		err = linkGitDir(t.Root, top)
 	}
 	if err != nil {
 		return nil, errors.Join(revisionError(top, revision, err), t.Close())
 	}
-	t.Files, t.Revision, t.Time = w.count, "sha1:"+commit.Hash.String(), commit.Committer.When
+	t.Files, t.Revision, t.Time = k.files, "sha1:"+commit.Hash.String(), commit.Committer.When
 	return t, nil
 }
 
-func findRevision(top, revision string) (*object.Commit, error) {
+func findRevision(top, revision string) (*git.Repository, *object.Commit, error) {
 	repo, err := openRepository(top)
 	if err != nil {
-		return nil, &RevisionError{Revision: revision, Err: err}
+		return nil, nil, &RevisionError{Revision: revision, Err: err}
 	}
 	hash, err := repo.ResolveRevision(plumbing.Revision(revision))
 	if err != nil {
-		return nil, missingRevision(repo, top, revision, err)
+		return nil, nil, missingRevision(repo, top, revision, err)
 	}
 	commit, err := repo.CommitObject(*hash)
 	if err != nil {
-		return nil, missingRevision(repo, top, revision, err)
+		return nil, nil, missingRevision(repo, top, revision, err)
 	}
-	return commit, nil
+	return repo, commit, nil
 }
 
 // missingRevision says why there is no such revision: a clone may be shallow, or know a branch of its remote only.
@@ -188,109 +184,4 @@ func linkGitDir(root *os.Root, top string) error {
 		return err
 	}
 	return root.WriteFile(gitDirName, []byte("gitdir: "+dir+"\n"), 0o600)
-}
-
-// revisionWriter writes the files of a commit into a root, which nothing gets out of.
-type revisionWriter struct {
-	ctx    context.Context
-	to     *os.Root
-	limits *worktreeLimits
-	count  int
-}
-
-func (w *revisionWriter) commit(c *object.Commit) error {
-	t, err := c.Tree()
-	if err != nil {
-		return err
-	}
-	return w.tree(t, "", 0)
-}
-
-func (w *revisionWriter) tree(t *object.Tree, dir string, depth int) error {
-	if depth > maxDepth {
-		return &limitError{what: "depth of directories", limit: maxDepth}
-	}
-	for i := range t.Entries {
-		e := &t.Entries[i]
-		if w.ctx.Err() != nil {
-			return fetch.EndOf(w.ctx)
-		}
-		if err := checkEntryName(e.Name); err != nil {
-			return err
-		}
-		if err := w.entry(t, e, path.Join(dir, e.Name), depth); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *revisionWriter) entry(t *object.Tree, e *object.TreeEntry, name string, depth int) error {
-	switch e.Mode {
-	case filemode.Dir:
-		if err := w.limits.spend(name, 0); err != nil {
-			return err
-		}
-		if err := w.to.MkdirAll(name, 0o700); err != nil {
-			return err
-		}
-		below, err := t.Tree(e.Name)
-		if errors.Is(err, object.ErrDirectoryNotFound) {
-			err = plumbing.ErrObjectNotFound
-		}
-		if err != nil {
-			return err
-		}
-		return w.tree(below, name, depth+1)
-	case filemode.Submodule:
-		return w.to.MkdirAll(name, 0o700)
-	}
-	f, err := t.TreeEntryFile(e)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if err := w.limits.spend(name, f.Size); err != nil {
-		return err
-	}
-	if e.Mode == filemode.Symlink {
-		return w.link(f, name)
-	}
-	return w.file(f, name, e.Mode == filemode.Executable)
-}
-
-func (w *revisionWriter) file(f *object.File, name string, executable bool) error {
-	from, err := f.Reader()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	defer func() { _ = from.Close() }()
-	mode := os.FileMode(0o600)
-	if executable {
-		mode = 0o700
-	}
-	to, err := w.to.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, io.LimitReader(from, f.Size))
-	w.count++
-	return errors.Join(err, to.Close())
-}
-
-// link makes a link that stays inside. Where the system takes none it is left out.
-func (w *revisionWriter) link(f *object.File, name string) error {
-	if f.Size > maxGitPath {
-		return nil
-	}
-	target, err := f.Contents()
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) {
-		return nil
-	}
-	if err := w.to.Symlink(filepath.FromSlash(target), name); errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
 }
