@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,14 +201,14 @@ func (a *Ambient) paths() []string {
 			paths = append(paths, filepath.Join(elem...))
 		}
 	}
-	add(first(env("HELM_REGISTRY_CONFIG"), under(helmConfigHome(env, home), "registry", "config.json")))
-	add(first(under(env("DOCKER_CONFIG"), "config.json"), under(home, ".docker", "config.json")))
+	add(cmp.Or(env("HELM_REGISTRY_CONFIG"), under(helmConfigHome(env, home), "registry", "config.json")))
+	add(cmp.Or(under(env("DOCKER_CONFIG"), "config.json"), under(home, ".docker", "config.json")))
 	if file := env("REGISTRY_AUTH_FILE"); file != "" {
 		add(file)
 		return paths
 	}
 	add(env("XDG_RUNTIME_DIR"), "containers", "auth.json")
-	add(first(env("XDG_CONFIG_HOME"), under(home, ".config")), "containers", "auth.json")
+	add(cmp.Or(env("XDG_CONFIG_HOME"), under(home, ".config")), "containers", "auth.json")
 	return paths
 }
 
@@ -232,15 +233,6 @@ func homeDir(env func(string) string) string {
 		return env("USERPROFILE")
 	}
 	return env("HOME")
-}
-
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // under joins, unless there is no base.

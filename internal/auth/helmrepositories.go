@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ const (
 func HelmRepositories(ctx context.Context, o AmbientOptions, named, url string) (id *Identity, source string, err error) {
 	path, getenv := named, o.Getenv
 	if path == "" {
-		path = first(getenv("HELM_REPOSITORY_CONFIG"), under(helmConfigHome(getenv, homeDir(getenv)), "repositories.yaml"))
+		path = cmp.Or(getenv("HELM_REPOSITORY_CONFIG"), under(helmConfigHome(getenv, homeDir(getenv)), "repositories.yaml"))
 	}
 	if path == "" {
 		return nil, "", nil

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"encoding/json"
 	"html"
 	"mime"
@@ -70,12 +71,12 @@ func readJSONRefusal(body string) (Refusal, bool) {
 	for _, e := range answer.Errors {
 		code := printable(e.Code)
 		r.Codes = append(r.Codes, code)
-		if part := first(e.Message, strings.ToLower(strings.ReplaceAll(code, "_", " "))); part != "" {
+		if part := cmp.Or(e.Message, strings.ToLower(strings.ReplaceAll(code, "_", " "))); part != "" {
 			parts = append(parts, part)
 		}
 	}
 	if len(parts) == 0 {
-		parts = append(parts, first(text(answer.Description), text(answer.Message), text(answer.Details), text(answer.Error)))
+		parts = append(parts, cmp.Or(text(answer.Description), text(answer.Message), text(answer.Details), text(answer.Error)))
 	}
 	if code := text(answer.Code); code != "" {
 		r.Codes = append(r.Codes, printable(code))

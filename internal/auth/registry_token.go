@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -232,7 +233,7 @@ func readToken(body []byte) (header string, life time.Duration, problem string) 
 	if json.Unmarshal(body, &answer) != nil {
 		return "", 0, "its answer is not the JSON of a token"
 	}
-	text := first(answer.Token, answer.AccessToken)
+	text := cmp.Or(answer.Token, answer.AccessToken)
 	if text == "" {
 		return "", 0, "its answer holds no token"
 	}
