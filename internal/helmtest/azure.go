@@ -31,13 +31,14 @@ const (
 // shared key, shared access signatures of containers, and bearer tokens as the documentation of the real one says, and
 // answers with its codes. What it does not check is whether a key, a signature or a token is of the right age.
 type Azure struct {
+	Issuer
+
 	Account   string
 	Anonymous bool   // no login is needed to read
 	Resource  string // that the challenge names; default Azure's own
 
 	mu         sync.Mutex
 	containers map[string]map[string]azureBlob
-	issued     []string
 }
 
 type azureBlob struct {
@@ -70,13 +71,6 @@ func (a *Azure) Remove(container, key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.containers[container], key)
-}
-
-// Issued lists the tokens so far.
-func (a *Azure) Issued() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.issued)
 }
 
 // AzureTag is the entity tag of a blob with this content, as headers have it.
@@ -267,9 +261,5 @@ func (a *Azure) login(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"error": "invalid_client", "error_description": "AADSTS7000215: Invalid client secret provided."}`)
 		return
 	}
-	token := "eyJ." + rand.Text()
-	a.mu.Lock()
-	a.issued = append(a.issued, token)
-	a.mu.Unlock()
-	fmt.Fprintf(w, `{"token_type": "Bearer", "expires_in": 3600, "access_token": %q}`, token)
+	fmt.Fprintf(w, `{"token_type": "Bearer", "expires_in": 3600, "access_token": %q}`, a.issue("eyJ."))
 }

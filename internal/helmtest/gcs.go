@@ -2,12 +2,9 @@ package helmtest
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -17,15 +14,17 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // GCS is fake-gcs-server, an emulator of Google Cloud Storage, behind a door that wants an access token, which the
 // emulator does not, and that gives listings in pages. Tokens come from a token server that knows one service account.
 type GCS struct {
 	*program
+	Issuer
+
 	Handler http.Handler // the object store
 	Tokens  http.Handler // the token server
 	Key     []byte       // of the service account: the JSON that Google hands out
@@ -35,9 +34,6 @@ type GCS struct {
 
 	emulator http.Handler
 	public   *rsa.PublicKey
-
-	mu     sync.Mutex
-	issued []string
 }
 
 // StartGCS starts a server of its own, whose token server will be at this URL.
@@ -82,13 +78,6 @@ func serviceAccount(key *rsa.PrivateKey, tokenURL string) ([]byte, error) {
 	})
 }
 
-// Issued lists all tokens so far.
-func (g *GCS) Issued() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return append([]string(nil), g.issued...)
-}
-
 // token gives a token for an assertion that the service account's key has signed.
 func (g *GCS) token(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -97,39 +86,22 @@ func (g *GCS) token(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"error": "invalid_grant", "error_description": "Invalid JWT Signature."}`)
 		return
 	}
-	token := "ya29." + rand.Text()
-	g.mu.Lock()
-	g.issued = append(g.issued, token)
-	g.mu.Unlock()
-	fmt.Fprintf(w, `{"access_token": %q, "expires_in": 3600, "token_type": "Bearer"}`, token)
+	fmt.Fprintf(w, `{"access_token": %q, "expires_in": 3600, "token_type": "Bearer"}`, g.issue("ya29."))
 }
 
 func (g *GCS) signed(assertion string) bool {
-	text, signature, _ := cutLast(assertion, ".")
-	_, payload, _ := strings.Cut(text, ".")
-	raw, err := base64.RawURLEncoding.DecodeString(signature)
-	sum := sha256.Sum256([]byte(text))
-	if err != nil || rsa.VerifyPKCS1v15(g.public, crypto.SHA256, sum[:], raw) != nil {
-		return false
+	var claims struct {
+		Iss   string `json:"iss"`
+		Scope string `json:"scope"`
 	}
-	var claims struct{ Iss, Scope string }
-	plain, err := base64.RawURLEncoding.DecodeString(payload)
-	return err == nil && json.Unmarshal(plain, &claims) == nil && claims.Iss == gcsAccount &&
+	return readClaims(assertion, g.public, &claims) == nil && claims.Iss == gcsAccount &&
 		claims.Scope == "https://www.googleapis.com/auth/devstorage.read_only"
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 func (g *GCS) serve(w http.ResponseWriter, r *http.Request) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	switch {
-	case bearer && !g.knows(token):
+	case bearer && !slices.Contains(g.Issued(), token):
 		googleProblem(w, http.StatusUnauthorized, "Invalid Credentials")
 	case !bearer && !g.Anonymous:
 		googleProblem(w, http.StatusUnauthorized, "Anonymous caller does not have storage.objects.get access to the Google Cloud Storage object.")
@@ -138,15 +110,6 @@ func (g *GCS) serve(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.emulator.ServeHTTP(w, r)
 	}
-}
-
-func (g *GCS) knows(token string) bool {
-	for _, t := range g.Issued() {
-		if t == token {
-			return true
-		}
-	}
-	return false
 }
 
 // listing cuts the emulator's listing into pages.

@@ -1,12 +1,9 @@
 package helmtest
 
 import (
-	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -14,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -28,11 +24,11 @@ const (
 // GitHub is the part of GitHub's interface that gives an App the tokens of its installation, and a door for repositories
 // that only these open.
 type GitHub struct {
+	Issuer
+
 	Key, Other []byte // PEM, of the App, and of another one
 
 	public *rsa.PublicKey
-	mu     sync.Mutex
-	issued []string
 }
 
 // NewGitHub makes an App.
@@ -49,13 +45,6 @@ func NewGitHub() (*GitHub, error) {
 	return g, nil
 }
 
-// Issued lists the tokens so far.
-func (g *GitHub) Issued() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.issued)
-}
-
 // ServeHTTP is the interface.
 func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
@@ -68,12 +57,8 @@ func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "GET /users/" + GitHubOwner + "/installation":
 		fmt.Fprintf(w, `{"id": %s}`, GitHubInstallation)
 	case "POST /app/installations/" + GitHubInstallation + "/access_tokens":
-		token := "ghs_" + rand.Text()
-		g.mu.Lock()
-		g.issued = append(g.issued, token)
-		g.mu.Unlock()
 		w.WriteHeader(http.StatusCreated)
-		fmt.Fprintf(w, `{"token": %q, "expires_at": %q}`, token, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+		fmt.Fprintf(w, `{"token": %q, "expires_at": %q}`, g.issue("ghs_"), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"message": "Not Found"}`)
@@ -82,21 +67,17 @@ func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // claim says why a claim to be the App is invalid.
 func (g *GitHub) claim(token string) error {
-	text, signature, _ := cutLast(token, ".")
-	_, payload, _ := strings.Cut(text, ".")
-	raw, err := base64.RawURLEncoding.DecodeString(signature)
-	sum := sha256.Sum256([]byte(text))
-	if err != nil || rsa.VerifyPKCS1v15(g.public, crypto.SHA256, sum[:], raw) != nil {
-		return errors.New("the JSON web token could not be decoded")
-	}
 	var claims struct {
-		Iss      string
-		Iat, Exp int64
+		Iss string `json:"iss"`
+		Iat int64  `json:"iat"`
+		Exp int64  `json:"exp"`
 	}
-	plain, err := base64.RawURLEncoding.DecodeString(payload)
+	if err := readClaims(token, g.public, &claims); err != nil {
+		return err
+	}
 	now := time.Now().Unix()
 	switch {
-	case err != nil || json.Unmarshal(plain, &claims) != nil || claims.Iss != GitHubAppID:
+	case claims.Iss != GitHubAppID:
 		return errors.New("'Issuer' claim ('iss') must be an Integer")
 	case claims.Exp <= now || claims.Exp > now+600 || claims.Iat > now:
 		return errors.New("'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires")

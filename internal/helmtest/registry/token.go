@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/distribution/distribution/v3/configuration"
@@ -27,13 +26,12 @@ const (
 // TokenServer issues the JSON web tokens that a registry of the distribution trusts: to GET with basic credentials, and
 // to POST with a password or a refresh token, as OAuth 2 has it.
 type TokenServer struct {
+	helmtest.Issuer
+
 	Realm string
 
 	auth helmtest.Auth
 	key  *ecdsa.PrivateKey
-
-	mu     sync.Mutex
-	issued []string
 }
 
 // NewTokenServer returns the token server of a registry.
@@ -85,17 +83,8 @@ func (s *TokenServer) Issue(subject string, scopes ...string) (string, error) {
 		return "", err
 	}
 	t, err := jwt.Signed(signer).Claims(claims).Serialize()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.issued = append(s.issued, t)
+	s.Add(t)
 	return t, err
-}
-
-// Issued lists all tokens so far.
-func (s *TokenServer) Issued() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]string(nil), s.issued...)
 }
 
 // ServeHTTP answers a token request.
