@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -27,15 +28,21 @@ var (
 		{olderFlux1Group, "HelmRelease"},
 	}
 
-	// unsupportedKinds are named, with a count, until they work.
-	unsupportedKinds = map[groupKind]bool{
-		{KustomizeGroup, "Kustomization"}: true,
-		{OperatorGroup, "ResourceSet"}:    true,
-
-		{ImageGroup, "ImageUpdateAutomation"}: true,
-
-		{"helm.integrations." + olderFlux1Group, "FluxHelmRelease"}: true,
+	// otherKinds are the other kinds of Flux.
+	otherKinds = []groupKind{
+		{KustomizeGroup, "Kustomization"},
+		{ImageGroup, "ImageUpdateAutomation"},
+		{NotificationGroup, "Alert"},
+		{NotificationGroup, "Provider"},
+		{NotificationGroup, "Receiver"},
+		{OperatorGroup, "FluxInstance"},
+		{OperatorGroup, "FluxReport"},
+		{OperatorGroup, "ResourceSet"},
+		{OperatorGroup, "ResourceSetInputProvider"},
+		{oldestFlux1Group, "FluxHelmRelease"},
 	}
+
+	fluxKinds = slices.Concat(keptKinds, otherKinds)
 )
 
 type class int
@@ -111,7 +118,9 @@ func classify(apiVersion, kind string, n *yaml.Node) class {
 		return incomplete
 	case apiVersion == "" || kind == "":
 		return noObject
-	case isFluxGroup(group) && !unsupportedKinds[groupKind{group, kind}], regrouped(group, kind):
+	case slices.Contains(fluxKinds, groupKind{group, kind}):
+		return foreign
+	case isFluxGroup(group), misspelt(group, kind), regrouped(group, kind):
 		return misnamed
 	}
 	return foreign
@@ -129,7 +138,7 @@ func isList(group string, n *yaml.Node) bool {
 // isFluxGroup is true of the API groups all of whose kinds are known here.
 func isFluxGroup(group string) bool {
 	switch group {
-	case SourceGroup, ReleaseGroup, KustomizeGroup, ImageGroup, ExtensionsGroup:
+	case SourceGroup, ReleaseGroup, KustomizeGroup, ImageGroup, NotificationGroup, ExtensionsGroup, flux1Group, olderFlux1Group:
 		return true
 	}
 	return false
@@ -146,17 +155,23 @@ func regrouped(group, kind string) bool {
 		return false
 	}
 	_, near := finding.Nearest(group, groups)
-	return near || strings.Contains(group, "toolkit")
+	return near || group == "" || fluxLike(group)
+}
+
+// misspelt is true of what looks like a kind of Flux, in a group of Flux or one that looks like it.
+func misspelt(group, kind string) bool {
+	_, near := finding.Nearest(kind, kindsOf(""))
+	return near && (fluxLike(group) || group == OperatorGroup)
+}
+
+// fluxLike is true of a group with a name that other projects do not use.
+func fluxLike(group string) bool {
+	return (strings.Contains(group, "toolkit") || strings.Contains(group, "fluxcd")) && !strings.Contains(group, ".contrib.")
 }
 
 func groupsOf(kind string) []string {
 	var groups []string
-	for _, k := range keptKinds {
-		if k.kind == kind {
-			groups = append(groups, k.group)
-		}
-	}
-	for k := range unsupportedKinds {
+	for _, k := range fluxKinds {
 		if k.kind == kind {
 			groups = append(groups, k.group)
 		}
@@ -168,27 +183,27 @@ func kindError(o *Object) error {
 	line := o.Excerpt("kind")
 	e := &KindError{Pos: line.Pos, APIVersion: o.APIVersion, Kind: o.Kind, line: line}
 	groups := groupsOf(o.Kind)
-	switch near, ok := finding.Nearest(o.Kind, kindsOf(o.Group())); {
-	case ok:
-		e.hint = "did you mean " + near + "?"
+	within, isNear := finding.Nearest(o.Kind, kindsOf(o.Group()))
+	anywhere, isLike := finding.Nearest(o.Kind, kindsOf(""))
+	switch {
 	case len(groups) > 0 && !isFluxGroup(o.Group()):
 		e.line = o.Excerpt("apiVersion")
 		e.Pos, e.hint = e.line.Pos, "unknown API group, did you mean "+groups[0]+"?"
+	case isNear && o.Group() != "":
+		e.hint = "did you mean " + within + "?"
 	case len(groups) > 0:
 		e.hint = o.Kind + " is a kind of " + groups[0]
+	case isLike:
+		e.hint = fmt.Sprintf("did you mean %s of %s?", anywhere, groupsOf(anywhere)[0])
 	}
 	return e
 }
 
+// kindsOf lists the kinds of a group of Flux, "" for all.
 func kindsOf(group string) []string {
 	var names []string
-	for _, k := range keptKinds {
-		if k.group == group {
-			names = append(names, k.kind)
-		}
-	}
-	for k := range unsupportedKinds {
-		if k.group == group {
+	for _, k := range fluxKinds {
+		if group == "" || k.group == group {
 			names = append(names, k.kind)
 		}
 	}

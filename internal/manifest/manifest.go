@@ -24,6 +24,8 @@ const (
 	// Those of Flux 1's HelmReleases.
 	flux1Group      = "helm.fluxcd.io"
 	olderFlux1Group = "flux.weave.works"
+
+	oldestFlux1Group = "helm.integrations." + olderFlux1Group
 )
 
 // Pos is a place in a file.

@@ -192,7 +192,7 @@ func (s *Set) Objects() []*Object {
 // Skipped counts the Flux objects that are known but not supported yet, by name.
 func (s *Set) Skipped() []KindCount {
 	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool {
-		return !unsupportedKinds[groupKind{k.Group, k.Kind}] || slices.Contains([]string{ImageGroup, KustomizeGroup, OperatorGroup}, k.Group)
+		return k.Group != oldestFlux1Group
 	})
 }
 
