@@ -244,6 +244,8 @@ func verifiedMessage(r *reconcile.Result) string {
 // resolvedMessage is what a run that stops there found out.
 func resolvedMessage(r *reconcile.Result) string {
 	switch {
+	case r.Resolution != nil && r.Resolution.Version == "":
+		return "found, its version is known when it is fetched"
 	case r.Resolution != nil:
 	case r.Status["artifact"] == nil:
 		return "found, nothing is stored yet"
