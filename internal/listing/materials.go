@@ -13,6 +13,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -62,7 +63,8 @@ func (b *Bill) component(r *reconcile.Result) *report.Component {
 	case sourcev1.GitRepositoryKind, sourcev1.BucketKind:
 		c.Kind, c.Name = report.ComponentFiles, path.Base(c.URL)
 	case sourcev1.OCIRepositoryKind:
-		c.Kind, c.Name = report.ComponentArtifact, path.Base(repositoryIn(c.URL))
+		repository, _, _ := manifest.SplitReference(c.URL)
+		c.Kind, c.Name = report.ComponentArtifact, path.Base(repository)
 	case sourcev1.HelmChartKind:
 		if c.Revision != "" { // packaged of files
 			c.Parts = []report.Component{{Kind: report.ComponentFiles, Name: path.Base(c.URL), URL: c.URL, Revision: c.Revision}}
@@ -86,15 +88,6 @@ func (b *Bill) component(r *reconcile.Result) *report.Component {
 		b.look(&c, name)
 	}
 	return &c
-}
-
-// repositoryIn is a URL of a registry without tag and digest.
-func repositoryIn(url string) string {
-	url, _, _ = strings.Cut(url, "@")
-	if i := strings.LastIndexByte(url, ':'); i > strings.LastIndexByte(url, '/') {
-		url = url[:i]
-	}
-	return url
 }
 
 func ofPin(p *reconcile.Pin) report.Component {
@@ -196,11 +189,6 @@ func annotatedImages(m *helmchart.Metadata) []report.Component {
 
 // imageComponent is a container image, and where it was found.
 func imageComponent(reference, found string) report.Component {
-	c := report.Component{Kind: report.ComponentImage, URL: reference, Found: []string{found}}
-	repository := repositoryIn(reference)
-	_, c.Manifest, _ = strings.Cut(reference, "@")
-	name, _, _ := strings.Cut(reference, "@")
-	c.Name = path.Base(repository)
-	c.Version = strings.TrimPrefix(strings.TrimPrefix(name, repository), ":")
-	return c
+	repository, tag, digest := manifest.SplitReference(reference)
+	return report.Component{Kind: report.ComponentImage, Name: path.Base(repository), Version: tag, URL: reference, Manifest: digest, Found: []string{found}}
 }

@@ -71,12 +71,8 @@ func (m *Migration) lookIntoIndexes(ctx context.Context) error {
 	m.registry = map[migrate.ID]string{}
 	for _, r := range s.before.Releases {
 		id := migrate.ID{Kind: r.Object.Kind, Namespace: r.Object.Namespace, Name: r.Object.Name}
-		if url, ok := strings.CutPrefix(r.URL, "oci://"); ok {
-			url, _, _ = strings.Cut(url, "@")
-			if i := strings.LastIndexByte(url, ':'); i > strings.LastIndexByte(url, '/') {
-				url = url[:i]
-			}
-			m.registry[id] = "oci://" + url
+		if strings.HasPrefix(r.URL, "oci://") {
+			m.registry[id], _, _ = manifest.SplitReference(r.URL)
 		}
 		if wanted[r.Fact.ID] && r.URL == "" {
 			m.report(finding.NotCompared, migrate.Note{ID: id, File: r.Object.Pos.File, Line: r.Object.Pos.Line,

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // A Component is what an object was resolved to, or something in that: an entry of a bill of materials. What is not known is empty.
@@ -116,12 +118,8 @@ func add(found map[string]*material, c *Component) string {
 func (c *Component) packageURL() string {
 	switch {
 	case c.Manifest != "" || c.Kind == ComponentImage || c.Kind == ComponentArtifact:
-		repository, tag := strings.TrimPrefix(c.URL, "oci://"), c.Version
-		repository, _, _ = strings.Cut(repository, "@")
-		if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {
-			repository, tag = repository[:i], repository[i+1:]
-		}
-		return packageURL("oci", path.Base(repository), c.Manifest, "repository_url", repository, "tag", tag)
+		repository, tag, _ := manifest.SplitReference(strings.TrimPrefix(c.URL, "oci://"))
+		return packageURL("oci", path.Base(repository), c.Manifest, "repository_url", repository, "tag", cmp.Or(tag, c.Version))
 	case c.Kind == ComponentFiles:
 		return packageURL("generic", c.Name, c.Revision, "vcs_url", c.URL)
 	case len(c.Parts) > 0 && c.Parts[0].Kind == ComponentFiles:

@@ -351,10 +351,8 @@ func tagOf(old string, part policy.Part) string {
 	case policy.Tag:
 		return old
 	case policy.Whole:
-		name, _, _ := strings.Cut(old, "@")
-		if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
-			return name[i+1:]
-		}
+		_, tag, _ := manifest.SplitReference(old)
+		return tag
 	}
 	return ""
 }
