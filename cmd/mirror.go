@@ -134,15 +134,17 @@ type mirroring struct {
 }
 
 func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
-	from, err := m.options.source(ctx)
-	if reconcile.ClassOf(err) == reconcile.Integrity {
-		return exit.Integrity, err
-	}
-	if err != nil {
-		return exit.Usage, err
-	}
-	if layout, ok := from.(*bundle.Layout); ok {
+	var from bundle.Source
+	if names := m.o.Lock.From; names != nil {
+		layout, err := bundle.Open(ctx, names)
+		if reconcile.ClassOf(err) == reconcile.Integrity {
+			return exit.Integrity, session.NotFrom(err)
+		}
+		if err != nil {
+			return exit.Usage, session.NotFrom(err)
+		}
 		defer layout.Close()
+		from = layout
 	}
 	if m.options.manifests(args) {
 		code, err := m.gather(ctx)
@@ -154,6 +156,7 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		}
 	}
 	if from == nil {
+		var err error
 		if from, err = m.charts.Source(ctx); err != nil {
 			return exit.Failed, err
 		}
@@ -167,18 +170,6 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 	}
 	m.app.console.Unite()
 	return m.report(ctx, code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies))
-}
-
-// source opens the bundle, nil where the sources are asked.
-func (o *mirrorOptions) source(ctx context.Context) (bundle.Source, error) {
-	if o.run.Lock.From == nil {
-		return nil, nil
-	}
-	layout, err := bundle.Open(ctx, o.run.Lock.From)
-	if err != nil {
-		return nil, session.NotFrom(err)
-	}
-	return layout, nil
 }
 
 // copy sends what is not there, and returns what became of everything.

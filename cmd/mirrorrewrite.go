@@ -28,11 +28,10 @@ import (
 
 // redirection says which sources get another URL, and what is locked then.
 type redirection struct {
-	app     *app
+	*mirroring
+
 	prefix  string // of the mirror
 	names   []bundle.Name
-	inputs  []*load.Input
-	entries map[carried]*lock.Entry
 	sources map[carried]*redirected
 	warned  map[string]bool
 }
@@ -45,10 +44,7 @@ type redirected struct {
 
 // redirect edits the sources in the manifests, and the lock file. It returns the exit code.
 func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
-	r := &redirection{
-		app: m.app, prefix: strings.TrimRight(m.options.to, "/"), names: names, inputs: m.inputs, entries: m.entries,
-		sources: map[carried]*redirected{}, warned: map[string]bool{},
-	}
+	r := &redirection{m, strings.TrimRight(m.options.to, "/"), names, map[carried]*redirected{}, map[string]bool{}}
 	for _, in := range m.inputs {
 		r.cluster(in)
 	}

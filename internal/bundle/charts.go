@@ -54,14 +54,8 @@ type Charts struct {
 	mu        sync.Mutex
 	manifests map[digest.Digest]ocispec.Descriptor
 	packages  map[string]digest.Digest // archives
-	listed    []listedChart
-	refused   map[string]error
-}
-
-// listedChart is an entry of the index of a Helm repository.
-type listedChart struct {
-	metadata *helmchart.Metadata
-	archive  digest.Digest
+	listed    []*indexEntry
+	refused   []string
 }
 
 // NewCharts returns an empty collection, which is kept in a directory that is made by a scratch. Archives have the limits.
@@ -76,26 +70,22 @@ func NewCharts(scratch *store.Scratch, l chart.Limits) (*Charts, error) {
 		return nil, err
 	}
 	s.AutoSaveIndex = false // the index is written with the bundle
-	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, packages: map[string]digest.Digest{}, refused: map[string]error{}}, nil
+	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, packages: map[string]digest.Digest{}}, nil
 }
 
 // Refused records that a source does not say whether it has a file. Several goroutines may call it.
 func (c *Charts) Refused(what string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refused[what] = err
+	c.refused = append(c.refused, fmt.Sprintf("%s is not carried, if there is one: %v", what, err))
 }
 
 // Missing returns a sorted line for each file that is not carried because its source refused it.
 func (c *Charts) Missing() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var lines []string
-	for what, err := range c.refused {
-		lines = append(lines, fmt.Sprintf("%s is not carried, if there is one: %v", what, err))
-	}
-	slices.Sort(lines)
-	return lines
+	slices.Sort(c.refused)
+	return slices.Compact(c.refused)
 }
 
 // Image adds what a registry has under a digest, with all that refers to it: what the registry lists as such, and what cosign
@@ -219,10 +209,10 @@ func (c *Charts) list(ctx context.Context, root ocispec.Descriptor) error {
 func (c *Charts) enter(m *helmchart.Metadata, archive digest.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.listed, func(l listedChart) bool { return l.archive == archive && l.metadata.Name == m.Name }) {
+	if slices.ContainsFunc(c.listed, func(e *indexEntry) bool { return e.Digest == archive.Encoded() && e.Name == m.Name }) {
 		return
 	}
-	c.listed = append(c.listed, listedChart{m, archive})
+	c.listed = append(c.listed, &indexEntry{m, []string{blobName(archive)}, archive.Encoded()})
 }
 
 // Archive adds an archive of a chart, and its provenance file unless that is nil, as `helm push` would to a repository that is

@@ -29,8 +29,7 @@ type indexEntry struct {
 // index lists the charts, newest first.
 func (c *Charts) index() ([]byte, error) {
 	i := helmIndex{APIVersion: "v1", Entries: map[string][]*indexEntry{}}
-	for _, l := range c.listed {
-		e := &indexEntry{l.metadata, []string{blobName(l.archive)}, l.archive.Encoded()}
+	for _, e := range c.listed {
 		i.Entries[e.Name] = append(i.Entries[e.Name], e)
 	}
 	for _, list := range i.Entries {

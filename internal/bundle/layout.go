@@ -1,16 +1,15 @@
 package bundle
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
-	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content/oci"
@@ -22,8 +21,6 @@ import (
 type Layout struct {
 	*oci.ReadOnlyStore
 
-	// Lock is that of the bundle.
-	Lock   []byte
 	names  []Name
 	reader *reader
 }
@@ -33,30 +30,18 @@ type Layout struct {
 func Open(ctx context.Context, names []string) (*Layout, error) {
 	r := &reader{ctx: ctx}
 	l := &Layout{reader: r}
-	m, err := r.openAll(names)
+	_, err := r.openAll(names)
 	if err == nil {
-		err = l.read(ctx, m)
+		l.ReadOnlyStore, err = oci.NewFromFS(ctx, r)
+	}
+	if err == nil {
+		l.names, err = namesIn(ctx, l)
 	}
 	if err != nil {
 		r.close()
 		return nil, wrap(names[0], err)
 	}
 	return l, nil
-}
-
-func (l *Layout) read(ctx context.Context, m *ocispec.Manifest) (err error) {
-	i := slices.IndexFunc(m.Layers, func(d ocispec.Descriptor) bool { return d.MediaType == lockType })
-	if i < 0 {
-		return errForeign
-	}
-	if l.Lock, err = l.reader.readAll(m.Layers[i], maxLock); err != nil {
-		return err
-	}
-	if l.ReadOnlyStore, err = oci.NewFromFS(ctx, l.reader); err != nil {
-		return fmt.Errorf("the layout cannot be read: %w", err)
-	}
-	l.names, err = namesIn(ctx, l)
-	return err
 }
 
 // Fetch returns bytes that end with an error if they do not fit their digest.
@@ -74,7 +59,7 @@ func (l *Layout) Close() { l.reader.close() }
 func (r *reader) Open(name string) (fs.File, error) {
 	if name == ocispec.ImageIndexFile {
 		text, err := json.Marshal(r.index)
-		return &entry{bytes.NewReader(text), name, int64(len(text))}, err
+		return &entry{bytes.NewReader(text), &tar.Header{Name: name, Size: int64(len(text))}}, err
 	}
 	for _, layout := range slices.Backward(r.layouts) {
 		f, err := layout.Open(name)
@@ -100,22 +85,15 @@ func (a archive) Open(name string) (fs.File, error) {
 	if content == nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
-	return &entry{io.NewSectionReader(content, 0, content.Size()), name, content.Size()}, nil
+	return &entry{io.NewSectionReader(content, 0, content.Size()), &tar.Header{Name: name, Size: content.Size()}}, nil
 }
 
 // entry is a file of an archive.
 type entry struct {
 	io.Reader
 
-	name string
-	size int64
+	header *tar.Header
 }
 
-func (e *entry) Stat() (fs.FileInfo, error) { return e, nil }
+func (e *entry) Stat() (fs.FileInfo, error) { return e.header.FileInfo(), nil }
 func (*entry) Close() error                 { return nil }
-func (e *entry) Name() string               { return e.name }
-func (e *entry) Size() int64                { return e.size }
-func (*entry) Mode() fs.FileMode            { return 0o444 }
-func (*entry) ModTime() time.Time           { return time.Time{} }
-func (*entry) IsDir() bool                  { return false }
-func (*entry) Sys() any                     { return nil }
