@@ -15,11 +15,13 @@ import (
 
 // site is a repository whose owner uses the hooks, and the repository that they come from: a snapshot of this one.
 type site struct {
-	t             *testing.T
-	hooks, commit string // where the hooks come from
-	dir           string // the user's repository
-	env           []string
+	t     *testing.T
+	hooks string // where the hooks come from, released as tag
+	dir   string // the user's repository
+	env   []string
 }
+
+const tag = "v1.2.3"
 
 func newSite(t *testing.T) *site {
 	t.Helper()
@@ -38,10 +40,11 @@ func newSite(t *testing.T) *site {
 	for name := range strings.SplitSeq(strings.TrimRight(output(t, top, nil, "git", "ls-files", "-coz", "--exclude-standard"), "\x00"), "\x00") {
 		copyFile(t, filepath.Join(top, name), filepath.Join(s.hooks, name))
 	}
+	output(t, s.hooks, nil, ".ci/release/set-tag", tag)
 	s.git(s.hooks, "init", "-q", "-b", "main")
 	s.git(s.hooks, "add", "-A", "-f")
 	s.git(s.hooks, "commit", "-q", "-m", "snapshot")
-	s.commit = s.git(s.hooks, "rev-parse", "HEAD")
+	s.git(s.hooks, "tag", tag)
 	s.git(s.dir, "init", "-q", "-b", "main")
 	return s
 }
@@ -70,7 +73,7 @@ func copyFile(t *testing.T, from, to string) {
 		err = os.MkdirAll(filepath.Dir(to), 0o755)
 	}
 	if err == nil {
-		err = os.WriteFile(to, b, 0o644)
+		err = os.WriteFile(to, b, 0o755) // there are scripts among them
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +100,7 @@ func (s *site) write(name, content string) {
 // use configures one hook.
 func (s *site) use(id, rest string) {
 	s.t.Helper()
-	s.write(".pre-commit-config.yaml", fmt.Sprintf("repos:\n- repo: %s\n  rev: %s\n  hooks:\n  - id: %s\n    verbose: true\n%s", s.hooks, s.commit, id, rest))
+	s.write(".pre-commit-config.yaml", fmt.Sprintf("repos:\n- repo: %s\n  rev: %s\n  hooks:\n  - id: %s\n    verbose: true\n%s", s.hooks, tag, id, rest))
 	s.save("use " + id)
 }
 
