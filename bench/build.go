@@ -16,8 +16,8 @@ import (
 // tools are the programs that are measured, by name. A program that is not there is not measured.
 type tools map[string]string
 
-// buildTools builds helmsrc as a release has it, and helm and oras from their sources, each in a module of its own: with the
-// libraries that they were released with. An oras that is installed is not built.
+// buildTools builds helmsrc as a release has it, and helm, oras and cosign from their sources, each in a module of its own: with
+// the libraries that they were released with. An oras or cosign that is installed is not built.
 func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
 	t := tools{}
 	if o.before != "" {
@@ -36,10 +36,16 @@ func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
 	if !o.helm {
 		return t, nil
 	}
-	if err := t.addBuilt(ctx, "oras", t["oras"], dir, "bench/oras", "oras.land/oras/cmd/oras", true); err != nil {
-		return nil, err
+	for _, rival := range []struct{ name, there, module, pkg string }{
+		{"oras", t["oras"], "bench/oras", "oras.land/oras/cmd/oras"},
+		{"cosign", t["cosign"], ".ci/cosign", "github.com/sigstore/cosign/v2/cmd/cosign"},
+		{"helm", o.helmBinary, "bench/helm", "helm.sh/helm/v3/cmd/helm"},
+	} {
+		if err := t.addBuilt(ctx, rival.name, rival.there, dir, rival.module, rival.pkg, true); err != nil {
+			return nil, err
+		}
 	}
-	return t, t.addBuilt(ctx, "helm", o.helmBinary, dir, "bench/helm", "helm.sh/helm/v3/cmd/helm", true)
+	return t, nil
 }
 
 // addBuilt builds a package of a module inside of this one, unless there is a program already. What is no release can

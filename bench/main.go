@@ -39,7 +39,7 @@ func main() {
 	o := options{}
 	only := ""
 	flag.BoolVar(&o.smoke, "smoke", false, "each case once, with little data and without helm")
-	flag.BoolVar(&o.helm, "helm", true, "build helm and oras, and measure them too")
+	flag.BoolVar(&o.helm, "helm", true, "build helm, oras and cosign, and measure them too")
 	flag.BoolVar(&o.serve, "serve", false, "only serve the data, for measurements by hand, until interrupted")
 	flag.IntVar(&o.runs, "n", 10, "runs of each; helm's slow ones have fewer")
 	flag.StringVar(&only, "only", "", "only the cases whose names match this regular expression")
