@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,6 +10,11 @@ import (
 	"sync"
 	"time"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,13 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
-	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
-
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
@@ -257,4 +258,45 @@ func (r *review) typed() (any, error) {
 		return nil, r.badRequest("", []Cause{{Code: finding.InvalidValue, Message: err.Error(), Pos: r.obj.Pos}})
 	}
 	return typed, nil
+}
+
+// controlplane has schemas of what the operator of Flux works on, as far as it is certain what its API server refuses: types,
+// values of a few, and what is required. They are our own, and know no more fields than that.
+//
+//go:embed controlplane
+var controlplane embed.FS
+
+var operatorSchemas = map[string]func() (*schema, error){
+	"FluxInstance":             lazyOperator("FluxInstance"),
+	"ResourceSet":              lazyOperator("ResourceSet"),
+	"ResourceSetInputProvider": lazyOperator("ResourceSetInputProvider"),
+}
+
+func lazyOperator(kind string) func() (*schema, error) {
+	return sync.OnceValues(func() (*schema, error) {
+		data, err := controlplane.ReadFile("controlplane/" + kind + ".json")
+		if err != nil {
+			return nil, err
+		}
+		return parseSchema(data)
+	})
+}
+
+// Operator is Admit for what the operator of Flux works on. Of a kind that it does not know, and of a version that is not v1,
+// nothing is refused.
+func Operator(obj *manifest.Object) error {
+	open, ok := operatorSchemas[obj.Kind]
+	if !ok || obj.APIVersion != manifest.OperatorGroup+"/v1" {
+		return nil
+	}
+	s, err := open()
+	if err != nil {
+		return fmt.Errorf("schema of %s: %w", obj.Kind, err)
+	}
+	r := &review{obj: obj, schema: s}
+	r.copy()
+	if err := r.decode(); err != nil {
+		return err
+	}
+	return r.validate()
 }

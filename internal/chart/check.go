@@ -3,11 +3,15 @@
 package chart
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
+	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	goyaml "go.yaml.in/yaml/v2"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -125,4 +129,56 @@ func isJSON(v any, depth int) bool {
 		return true
 	}
 	return false
+}
+
+var errFound = errors.New("found")
+
+// Metadata reads the metadata of an archive that Check has accepted before, and nothing that comes after it.
+func Metadata(r io.Reader, l Limits) (*helmchart.Metadata, error) {
+	rd := newReading(l)
+	c := &contents{}
+	err := rd.walk(rd.bound(r), func(name string, size int64, body io.Reader) error {
+		if name != chartFile {
+			return nil
+		}
+		err := c.addOwn(name, size, body, func(name string, size int64, body io.Reader) (*loader.BufferedFile, error) {
+			data, err := readFile(size, body)
+			return &loader.BufferedFile{Name: name, Data: data}, err
+		})
+		if err != nil {
+			return err
+		}
+		return errFound
+	})
+	if err != nil && !errors.Is(err, errFound) {
+		return nil, err
+	}
+	return c.metadata()
+}
+
+// MatchName reports whether a chart's own name is the one it was asked for by. In an OCI registry a chart may be asked
+// for by a path, of which the last element is its name.
+func MatchName(got, want string) bool {
+	return path.Base(got) == path.Base(want)
+}
+
+// MatchVersion reports whether two spellings mean the same version, build metadata included. A leading v and the
+// underscore that stands for a plus in OCI tags make no difference. What is no semantic version must be equal.
+func MatchVersion(got, want string) bool {
+	if got == want {
+		return true
+	}
+	g, err := parseTag(got)
+	if err != nil {
+		return false
+	}
+	w, err := parseTag(want)
+	if err != nil {
+		return false
+	}
+	return g.Equal(w) && g.Metadata() == w.Metadata()
+}
+
+func parseTag(s string) (*semver.Version, error) {
+	return semver.NewVersion(strings.ReplaceAll(s, "_", "+"))
 }

@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
@@ -42,4 +45,91 @@ func skippedOf(inputs []*Input) []manifest.KindCount {
 		}
 	}
 	return all
+}
+
+// rejectSource reports a source that is rejected, unless that is reported anyway.
+func (l *Reader) rejectSource(in *Input, r *inventory.RejectedError) {
+	if !in.Wanted(r.Object) {
+		l.Reject(in, r.Object, r.Err)
+	}
+}
+
+// Reject reports the causes for which the API server would not store an object.
+func (l *Reader) Reject(in *Input, obj *manifest.Object, err error) {
+	if in.Reported[obj] {
+		return
+	}
+	in.Reported[obj] = true
+	found := validate.Rejected(obj, err)
+	if in.validating {
+		found = in.Replace(obj, found)
+		in.Ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
+	} else {
+		in.Code = exit.Worst(in.Code, exit.Failed)
+	}
+	l.found(in, found...)
+}
+
+// found records errors that may block other objects: they are reported with these.
+func (l *Reader) found(in *Input, found ...finding.Finding) {
+	in.Found = append(in.Found, found...)
+	if in.validating {
+		return
+	}
+	for _, f := range found {
+		l.Console.ReportFailure(f)
+	}
+}
+
+func (l *Reader) ReportWarnings(in *Input, adm *admission.Admitted) {
+	in.Ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
+	for _, f := range validate.Warned(adm) {
+		if !l.Console.Silenced(&in.Ignores, f) {
+			l.Console.ReportAs(f, console.Presentation{At: console.ObjectSubject(adm.Object), Placed: true, Brief: true})
+		}
+	}
+}
+
+// reportRendered prints what the renderer has to say, but what validate judges with the
+// rest.
+func (l *Reader) reportRendered(in *Input) {
+	for _, obj := range in.Rendered.Judged {
+		in.Ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
+	}
+	for _, r := range in.Rendered.Rejections {
+		l.Reject(in, r.Object, r.Err)
+	}
+	var reported []finding.Finding
+	for _, n := range in.Rendered.Notices {
+		f := validate.New(n.Object, n.Code, n.Text, n.Hint, n.Excerpt)
+		if (n.Code == finding.OutsideLink || n.Code == finding.Unread) && !in.once("link "+n.Excerpt.Pos.File) {
+			continue
+		}
+		at := console.SubjectOf(f)
+		switch {
+		case n.Debug:
+			l.Console.Debug(at, n.Text)
+			continue
+		case n.Code == "":
+			if in.once(fmt.Sprint(at, n.Text)) {
+				l.Console.Info(at, n.Text)
+			}
+			continue
+		}
+		if n.Object != nil {
+			in.Ignores.Add(n.Object.Kind, n.Object.Namespace, n.Object.Name, n.Object.Ignores())
+		}
+		if in.validating {
+			in.Found = append(in.Found, f)
+			if f.Severity == finding.Error && n.Object != nil {
+				in.Reported[n.Object] = true
+			}
+			continue
+		}
+		f = f.AsWarning()
+		if !l.Console.Silenced(&in.Ignores, f) {
+			reported = append(reported, f)
+		}
+	}
+	l.Console.ReportAlike(reported, console.Presentation{Placed: true, Brief: true})
 }

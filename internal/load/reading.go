@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/render"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -286,4 +287,69 @@ func (l *Reader) reportLinks(in *Input, links []manifest.Link) {
 		}
 		l.Console.ReportAs(f, console.Presentation{Placed: true, Brief: true})
 	}
+}
+
+// expansionsOf are the artifacts of generators with a pathPattern, as far as the files show them.
+func expansionsOf(rendered *render.Result) map[string][]inventory.Expansion {
+	expansions := map[string][]inventory.Expansion{}
+	for _, e := range rendered.Expansions {
+		name := e.Generator.Namespace + "/" + e.Generator.Name
+		expansions[name] = append(expansions[name], inventory.Expansion{Index: e.Index, Name: e.Name, Labels: e.Labels})
+	}
+	return expansions
+}
+
+// StoredKey is the key by which an object has its files: a name that came from a Secret is another one there.
+func StoredKey(obj *manifest.Object) store.Key {
+	namespace, name := obj.StoredAs()
+	return store.NewKey(obj.Kind, namespace, name)
+}
+
+// RenameStored has the files of such objects called by those keys.
+func RenameStored(inv *inventory.Inventory, st *store.Store) {
+	for _, obj := range inv.Objects() {
+		if key, stored := store.NewKey(obj.Kind, obj.Namespace, obj.Name), StoredKey(obj); key != stored {
+			st.Rename(key, stored)
+		}
+	}
+}
+
+// A RecordID identifies a record of an artifacts directory.
+type RecordID struct{ Group, Kind, Namespace, Name string }
+
+// RecordOf returns the identity of the record of an object of the input.
+func RecordOf(obj *manifest.Object) RecordID {
+	namespace, name := obj.StoredAs()
+	return RecordID{obj.Group(), obj.Kind, namespace, name}
+}
+
+// Recorded returns the identity of a record by the object in it.
+func Recorded(obj *manifest.Object) RecordID {
+	return RecordID{obj.Group(), obj.Kind, obj.Namespace, obj.Name}
+}
+
+// ReportFlux1 prints the one line about HelmReleases of Flux 1.
+func (l *Reader) ReportFlux1(inputs ...*Input) {
+	var first *manifest.Object
+	count := 0
+	for _, in := range inputs {
+		for _, obj := range in.Set.Objects() {
+			if !inventory.IsOperated(obj) || !in.Asked(obj) {
+				continue
+			}
+			if count++; first == nil {
+				first = obj
+			}
+		}
+	}
+	if first == nil {
+		return
+	}
+	text := fmt.Sprintf("%d HelmReleases are of Flux 1, which ended in 2022", count)
+	if count == 1 {
+		text = "a HelmRelease is of Flux 1, which ended in 2022"
+	}
+	f := validate.New(first, finding.EndOfLife, text, "", first.Excerpt("apiVersion"))
+	l.Console.Keep(f)
+	l.Console.About(console.LevelWarning, console.Subject{}, fmt.Sprintf("%s: %s: see 'helmsrc explain %s'", first.Position("apiVersion"), text, finding.EndOfLife), f)
 }

@@ -9,12 +9,10 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -25,58 +23,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-type artifactGeneratorKind struct {
-	kindInfo
-	goType[swv1.ArtifactGenerator, *swv1.ArtifactGenerator]
-}
-
-func newArtifactGeneratorKind() kind {
-	return artifactGeneratorKind{kindInfo: kindInfo{
-		group:      swv1.GroupVersion.Group,
-		name:       swv1.ArtifactGeneratorKind,
-		plural:     "artifactgenerators",
-		short:      "ag",
-		noArtifact: true,
-		settled:    true,
-	}}
-}
-
-func (artifactGeneratorKind) whole(typed any) any { return &typed.(*swv1.ArtifactGenerator).Status }
-
-func (artifactGeneratorKind) load(typed any) commonStatus {
-	s := &typed.(*swv1.ArtifactGenerator).Status
-	return commonStatus{0, s.Conditions, nil, "", s.LastHandledReconcileAt}
-}
-
-func (artifactGeneratorKind) save(typed any, c commonStatus) {
-	s := &typed.(*swv1.ArtifactGenerator).Status
-	s.Conditions, s.LastHandledReconcileAt = c.conditions, c.handled
-}
-
-func (artifactGeneratorKind) suspended(typed any) bool {
-	return typed.(*swv1.ArtifactGenerator).IsDisabled()
-}
-
-func (artifactGeneratorKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return status.FoldGenerator(prev, out, now)
-}
-
-func (k artifactGeneratorKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return k.fold(prev, out, now)
-}
-
-func (artifactGeneratorKind) begin(p *reconciliation) objectSteps {
-	return &generatorReconciliation{p, p.typed.(*swv1.ArtifactGenerator)}
-}
-
 type generatorReconciliation struct {
 	*reconciliation
 	obj *swv1.ArtifactGenerator
-}
-
-func (p *generatorReconciliation) source() Source {
-	h := heldBy(p.result)
-	return &h
 }
 
 // choose lists the artifacts: making them is what is to be done for each of them.

@@ -16,43 +16,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/bucket"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
-
-type bucketKind struct {
-	kindInfo
-	goType[sourcev1.Bucket, *sourcev1.Bucket]
-}
-
-func newBucketKind() kind {
-	return bucketKind{kindInfo: kindInfo{
-		group:  sourcev1.GroupVersion.Group,
-		name:   sourcev1.BucketKind,
-		plural: "buckets",
-		short:  "bucket",
-		source: true,
-		link:   store.LinkLatest,
-	}}
-}
-
-func (bucketKind) whole(typed any) any { return &typed.(*sourcev1.Bucket).Status }
-
-func (bucketKind) load(typed any) commonStatus {
-	s := &typed.(*sourcev1.Bucket).Status
-	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
-}
-
-func (bucketKind) save(typed any, c commonStatus) {
-	s := &typed.(*sourcev1.Bucket).Status
-	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
-}
-
-func (bucketKind) suspended(typed any) bool { return typed.(*sourcev1.Bucket).Spec.Suspend }
-
-func (bucketKind) begin(p *reconciliation) objectSteps {
-	return &bucketReconciliation{treeReconciliation{reconciliation: p}, p.typed.(*sourcev1.Bucket)}
-}
 
 type bucketReconciliation struct {
 	treeReconciliation

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"time"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
@@ -144,4 +145,11 @@ func (e *MismatchError) Hint() string {
 
 func unsavedChart(err error) error {
 	return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
+}
+
+// archiveName is the file name of a built chart. Of a name with slashes it takes
+// the last element; that nothing from outside becomes another file's name is the
+// store's business.
+func archiveName(build status.Build) string {
+	return path.Base(build.Name) + "-" + build.Version + ".tgz"
 }

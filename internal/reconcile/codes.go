@@ -5,9 +5,12 @@ import (
 	"errors"
 	"regexp/syntax"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // CodeOf says what kind of mistake is behind the failure of an object. Its errors say it themselves; what is left are
@@ -33,4 +36,22 @@ func codeOf(err error) finding.Code {
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
+}
+
+// temporaryFailure has Flux's text, which is another one than that of a directory
+// in storage.
+func temporaryFailure(err error) error {
+	return &status.Failure{
+		Type: sourcev1.StorageOperationFailedCondition, Reason: status.DirectoryCreationFailed,
+		Message: "failed to create temporary working directory: " + err.Error(), Err: err,
+	}
+}
+
+// storageFailure attaches the storage's own reason where it has one.
+func storageFailure(err error, otherwise status.Reason) error {
+	var dir *store.DirectoryError
+	if errors.As(err, &dir) {
+		return status.DirectoryCreationFailed.Wrap(err)
+	}
+	return otherwise.Wrap(err)
 }

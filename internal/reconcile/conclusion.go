@@ -41,7 +41,7 @@ func (p *reconciliation) failed(err error) *Result {
 
 func (p *reconciliation) succeeded() *Result {
 	p.result.State = Ready
-	if info := p.kind.about(); info.noArtifact && !info.settled {
+	if info := p.kind; info.noArtifact && !info.settled {
 		p.result.State = Waiting
 	}
 	if p.out.Stored == nil {
@@ -126,7 +126,7 @@ func (p *reconciliation) collect() {
 // depend on where the directory is served, and are never stored.
 func (p *reconciliation) finish() *Result {
 	p.result.common = p.status
-	p.status = p.status.withURLs(addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}, p.kind.about().link)
+	p.status = p.status.withURLs(addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}, p.kind.link)
 	m, err := status.Map(p.fullStatus())
 	if err != nil {
 		p.debugf("status: %v", err)

@@ -48,7 +48,7 @@ func (p *reconciliation) decideCredentials(ctx context.Context) {
 	}
 	provider, _ := spec["provider"].(string)
 	switch _, named := spec["secretRef"]; {
-	case named || !p.kind.about().source || p.directory():
+	case named || !p.kind.source || p.directory():
 	case provider != "" && provider != "generic":
 		fetch.Decided(ctx, "credentials: spec.provider is %s: the identity of this machine there", provider)
 	default:

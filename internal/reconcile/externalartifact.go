@@ -6,67 +6,16 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
-
-type externalArtifactKind struct {
-	kindInfo
-	goType[sourcev1.ExternalArtifact, *sourcev1.ExternalArtifact]
-}
-
-func newExternalArtifactKind() kind {
-	return externalArtifactKind{kindInfo: kindInfo{
-		group:  sourcev1.GroupVersion.Group,
-		name:   sourcev1.ExternalArtifactKind,
-		plural: "externalartifacts",
-		short:  "ea",
-		source: true,
-		link:   store.LinkLatest,
-	}}
-}
-
-func (externalArtifactKind) whole(typed any) any { return &typed.(*sourcev1.ExternalArtifact).Status }
-
-func (externalArtifactKind) load(typed any) commonStatus {
-	s := &typed.(*sourcev1.ExternalArtifact).Status
-	return commonStatus{0, s.Conditions, s.Artifact, "", ""}
-}
-
-func (externalArtifactKind) save(typed any, c commonStatus) {
-	s := &typed.(*sourcev1.ExternalArtifact).Status
-	s.Conditions, s.Artifact = c.conditions, c.artifact
-}
-
-func (externalArtifactKind) suspended(typed any) bool {
-	return typed.(*sourcev1.ExternalArtifact).Annotations[swv1.ReconcileAnnotation] == swv1.DisabledValue
-}
-
-func (externalArtifactKind) static(typed any) bool {
-	return !generated(typed.(*sourcev1.ExternalArtifact))
-}
-
-func (externalArtifactKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return status.FoldExternalArtifact(prev, out, now)
-}
-
-func (k externalArtifactKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return k.fold(prev, out, now)
-}
-
-func (externalArtifactKind) begin(p *reconciliation) objectSteps {
-	return &externalReconciliation{treeReconciliation{reconciliation: p}}
-}
 
 type externalReconciliation struct {
 	treeReconciliation
@@ -178,7 +127,7 @@ func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Ro
 		return nil
 	}
 	_, hex, _ := strings.Cut(p.fetched.digest, ":")
-	stored, err := pending.Commit(hex[:revisionLength]+".tar.gz", p.kind.about().link)
+	stored, err := pending.Commit(hex[:revisionLength]+".tar.gz", p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
 	}

@@ -25,11 +25,11 @@ func CheckForeign(key store.Key, record *store.Record) error {
 		return err
 	}
 	_, _, namespace, name := manifest.Identify(obj.Content)
-	if !strings.EqualFold(k.about().name, key.Kind) || !manifest.MayBeStoredAs(namespace, key.Namespace) || !manifest.MayBeStoredAs(name, key.Name) {
+	if !strings.EqualFold(k.name, key.Kind) || !manifest.MayBeStoredAs(namespace, key.Namespace) || !manifest.MayBeStoredAs(name, key.Name) {
 		return errors.New("the record is that of another object")
 	}
 	typed := k.empty()
-	if err := errors.Join(json.Unmarshal(record.Object, typed), json.Unmarshal(record.Status, k.whole(typed))); err != nil {
+	if err := errors.Join(json.Unmarshal(record.Object, typed), json.Unmarshal(record.Status, k.parts(typed).status)); err != nil {
 		return fmt.Errorf("recorded object: %w", err)
 	}
 	named, referred := references(k, key, typed)
@@ -43,7 +43,7 @@ func CheckForeign(key store.Key, record *store.Record) error {
 
 // references are the paths of artifacts of other objects that a status names, and the objects that the spec refers to. One
 // without a name stands for all of its kind and namespace.
-func references(k kind, key store.Key, typed any) (named []string, referred []store.Key) {
+func references(k *kind, key store.Key, typed any) (named []string, referred []store.Key) {
 	switch obj := typed.(type) {
 	case *sourcev1.GitRepository:
 		for _, i := range obj.Spec.Include {
@@ -69,8 +69,8 @@ func references(k kind, key store.Key, typed any) (named []string, referred []st
 			named = append(named, "helmchart/"+obj.Status.HelmChart+"/chart.tgz")
 		}
 	}
-	if kind, namespace, name := k.sourceRef(typed); k.about().noArtifact && name != "" {
-		referred = append(referred, store.NewKey(kind, cmp.Or(namespace, key.Namespace), name))
+	if p := k.parts(typed); k.noArtifact && p.sourceName != "" {
+		referred = append(referred, store.NewKey(p.sourceKind, cmp.Or(p.sourceNamespace, key.Namespace), p.sourceName))
 	}
 	return named, referred
 }

@@ -5,51 +5,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
-
-type gitRepositoryKind struct {
-	kindInfo
-	goType[sourcev1.GitRepository, *sourcev1.GitRepository]
-}
-
-func newGitRepositoryKind() kind {
-	return gitRepositoryKind{kindInfo: kindInfo{
-		group:  sourcev1.GroupVersion.Group,
-		name:   sourcev1.GitRepositoryKind,
-		plural: "gitrepositories",
-		short:  "gitrepo",
-		source: true,
-	}}
-}
-
-func (gitRepositoryKind) whole(typed any) any { return &typed.(*sourcev1.GitRepository).Status }
-
-func (gitRepositoryKind) load(typed any) commonStatus {
-	s := &typed.(*sourcev1.GitRepository).Status
-	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, "", s.LastHandledReconcileAt}
-}
-
-func (gitRepositoryKind) save(typed any, c commonStatus) {
-	s := &typed.(*sourcev1.GitRepository).Status
-	s.ObservedGeneration, s.Conditions, s.Artifact, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.handled
-}
-
-func (gitRepositoryKind) suspended(typed any) bool {
-	return typed.(*sourcev1.GitRepository).Spec.Suspend
-}
-
-func (gitRepositoryKind) begin(p *reconciliation) objectSteps {
-	return &gitReconciliation{treeReconciliation{reconciliation: p}, p.typed.(*sourcev1.GitRepository)}
-}
 
 type gitReconciliation struct {
 	treeReconciliation
@@ -251,4 +223,134 @@ func shortSubject(subject string) string {
 		return string(letters[:most]) + "..."
 	}
 	return subject
+}
+
+// keepOnly leaves of a working tree's copy what a sparse checkout of its commit
+// would hold. No directories mean all of it.
+func keepOnly(t *fetch.Tree, directories []string) error {
+	if len(directories) == 0 {
+		return nil
+	}
+	s := &sparse{tree: t}
+	for _, dir := range directories {
+		name := inRoot(dir)
+		if info, err := t.Root.Stat(name); err != nil || !info.IsDir() {
+			return &git.SparseError{Dir: dir}
+		}
+		s.wanted = append(s.wanted, name)
+	}
+	return s.prune(".")
+}
+
+type sparse struct {
+	tree   *fetch.Tree
+	wanted []string
+}
+
+// prune removes from a directory what is not wanted.
+func (s *sparse) prune(dir string) error {
+	entries, err := fs.ReadDir(s.tree.Root.FS(), dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		switch {
+		case s.below(name):
+		case e.IsDir() && s.above(name):
+			err = s.prune(name)
+		default:
+			err = s.tree.Root.RemoveAll(name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sparse) below(name string) bool {
+	for _, w := range s.wanted {
+		if w == "." || name == w || strings.HasPrefix(name, w+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *sparse) above(name string) bool {
+	for _, w := range s.wanted {
+		if strings.HasPrefix(w, name+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeTree stands for everything in a repository.
+const wholeTree = "."
+
+// generates reports whether artifacts are generated in the run: it is only known then which files they are made of.
+func generates(objects []*admission.Admitted) bool {
+	return slices.ContainsFunc(objects, func(adm *admission.Admitted) bool {
+		switch adm.Typed.(type) {
+		case *swv1.ArtifactGenerator, *sourcev1.ExternalArtifact:
+			return true
+		}
+		return false
+	})
+}
+
+// lookedAt lists which paths of each GitRepository the objects look at. A repository
+// that is not among the objects has no list: another one includes it.
+func lookedAt(objects []*admission.Admitted) map[store.Key][]string {
+	paths := map[store.Key][]string{}
+	for _, adm := range objects {
+		if repo, ok := adm.Typed.(*sourcev1.GitRepository); ok {
+			paths[keyOf(adm)] = append(paths[keyOf(adm)], tree.IgnoreFile)
+			for _, include := range repo.Spec.Include {
+				key := store.NewKey(sourcev1.GitRepositoryKind, adm.Object.Namespace, include.GitRepositoryRef.Name)
+				paths[key] = append(paths[key], wholeTree)
+			}
+		}
+	}
+	for _, adm := range objects {
+		obj, ok := adm.Typed.(*sourcev1.HelmChart)
+		if !ok || obj.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind {
+			continue
+		}
+		key := store.NewKey(sourcev1.GitRepositoryKind, adm.Object.Namespace, obj.Spec.SourceRef.Name)
+		if _, known := paths[key]; known {
+			paths[key] = append(paths[key], chartPaths(obj.Spec.Chart)...)
+		}
+	}
+	return paths
+}
+
+// chartPaths are a chart in a repository and the files that may keep it out of the
+// artifact.
+func chartPaths(chart string) []string {
+	name := path.Clean("/" + filepath.ToSlash(chart))[1:]
+	if name == "" {
+		return []string{wholeTree}
+	}
+	paths := []string{name}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		paths = append(paths, path.Join(dir, tree.IgnoreFile))
+	}
+	return paths
+}
+
+// only are the files that are enough of a repository to look at its charts, nil for
+// all of them. What is stored, included or given to dependencies is the whole.
+func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
+	paths := p.r.looked[p.key]
+	o := &p.r.o
+	if readsOutside(p.operated()) || p.r.generates {
+		return nil
+	}
+	if o.Until == Fetch || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {
+		return nil
+	}
+	return paths
 }

@@ -18,45 +18,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-type helmChartKind struct {
-	kindInfo
-	goType[sourcev1.HelmChart, *sourcev1.HelmChart]
-}
-
-func newHelmChartKind() kind {
-	return helmChartKind{kindInfo: kindInfo{
-		group:  sourcev1.GroupVersion.Group,
-		name:   sourcev1.HelmChartKind,
-		plural: "helmcharts",
-		short:  "hc",
-		listed: true,
-		link:   store.LinkLatest,
-	}}
-}
-
-func (helmChartKind) whole(typed any) any { return &typed.(*sourcev1.HelmChart).Status }
-
-func (helmChartKind) load(typed any) commonStatus {
-	s := &typed.(*sourcev1.HelmChart).Status
-	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
-}
-
-func (helmChartKind) save(typed any, c commonStatus) {
-	s := &typed.(*sourcev1.HelmChart).Status
-	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
-}
-
-func (helmChartKind) suspended(typed any) bool { return typed.(*sourcev1.HelmChart).Spec.Suspend }
-
-func (helmChartKind) sourceRef(typed any) (kind, namespace, name string) {
-	ref := typed.(*sourcev1.HelmChart).Spec.SourceRef
-	return ref.Kind, "", ref.Name
-}
-
-func (helmChartKind) begin(p *reconciliation) objectSteps {
-	return &chartReconciliation{reconciliation: p, obj: p.typed.(*sourcev1.HelmChart)}
-}
-
 type chartReconciliation struct {
 	*reconciliation
 	obj    *sourcev1.HelmChart
@@ -252,7 +213,7 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 		p.status.artifact.Metadata = metadata // the same bytes may have been published again
 		return nil
 	}
-	stored, err := pending.Commit(p.archiveFile(build), p.kind.about().link)
+	stored, err := pending.Commit(p.archiveFile(build), p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
 	}

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"time"
+	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -23,60 +24,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
-
-type helmReleaseKind struct {
-	kindInfo
-	goType[helmv2.HelmRelease, *helmv2.HelmRelease]
-}
-
-func newHelmReleaseKind() kind {
-	return helmReleaseKind{kindInfo: kindInfo{
-		group:      helmv2.GroupVersion.Group,
-		name:       helmv2.HelmReleaseKind,
-		plural:     "helmreleases",
-		short:      "hr",
-		noArtifact: true,
-	}}
-}
-
-func (helmReleaseKind) whole(typed any) any { return &typed.(*helmv2.HelmRelease).Status }
-
-func (helmReleaseKind) load(typed any) commonStatus {
-	s := &typed.(*helmv2.HelmRelease).Status
-	return commonStatus{s.ObservedGeneration, s.Conditions, nil, "", s.LastHandledReconcileAt}
-}
-
-func (helmReleaseKind) save(typed any, c commonStatus) {
-	s := &typed.(*helmv2.HelmRelease).Status
-	s.ObservedGeneration, s.Conditions, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.handled
-}
-
-func (helmReleaseKind) suspended(typed any) bool { return typed.(*helmv2.HelmRelease).Spec.Suspend }
-
-func (helmReleaseKind) sourceRef(typed any) (kind, namespace, name string) {
-	return inventory.ReleaseReference(typed.(*helmv2.HelmRelease))
-}
-
-func (helmReleaseKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return status.FoldRelease(prev, out, now)
-}
-
-func (k helmReleaseKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return k.fold(prev, out, now)
-}
-
-func (helmReleaseKind) events(_ status.Previous, out status.Outcome) []status.Event {
-	return status.ReleaseEvents(out)
-}
-
-func (helmReleaseKind) begin(p *reconciliation) objectSteps {
-	return &releaseReconciliation{p, p.typed.(*helmv2.HelmRelease)}
-}
-
-func (p *releaseReconciliation) source() Source {
-	h := heldBy(p.result)
-	return &h
-}
 
 type releaseReconciliation struct {
 	*reconciliation
@@ -347,4 +294,52 @@ func layerHint(source *manifest.Object) string {
 		return "the artifact must contain the directory of one chart: copy it without /** to @artifact/"
 	}
 	return "spec.layerSelector of " + source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
+}
+
+// mutateVersion is the version of a chart as helm-controller writes it into a
+// release, and the digest of the revision that it comes from. Only artifacts whose
+// revision is a digest put it into the version.
+func mutateVersion(version string, source *Result) (mutated, digest string, err error) {
+	kind, revision := source.Object.Object.Kind, source.artifact().Revision
+	if kind == sourcev1.HelmChartKind || kind == sourcev1.ExternalArtifactKind && !strings.Contains(revision, ":") {
+		return version, "", nil // the revision of a chart, also where a generator took it over
+	}
+	return versionOfRevision(version, revision)
+}
+
+// versionOfRevision puts the beginning of a revision's digest into a version, in the
+// place of whatever metadata it had. A tag that is a version has to be the chart's.
+func versionOfRevision(version, revision string) (mutated, digest string, err error) {
+	parsed, err := semver.NewVersion(version)
+	if err != nil {
+		return "", "", fmt.Errorf("invalid chart version %s", version)
+	}
+	tag, digest, tagged := strings.Cut(revision, "@")
+	if !tagged {
+		tag, digest = "", revision
+	}
+	if tagVersion, err := semver.NewVersion(strings.ReplaceAll(tag, "_", "+")); tagged && err == nil {
+		if strings.Contains(digest, "@") || !tagVersion.Equal(parsed) {
+			return "", "", &finding.Problem{
+				Code: finding.ChartTag, Text: fmt.Sprintf("artifact revision %s does not match chart version %s", tag, version), Advice: tagHint(tag),
+			}
+		}
+	}
+	_, hex, ok := strings.Cut(digest, ":")
+	if !ok || strings.Contains(hex, ":") || len(hex) < revisionLength {
+		return "", "", fmt.Errorf("invalid artifact revision %s", revision)
+	}
+	suffixed, err := parsed.SetMetadata(hex[:revisionLength])
+	if err != nil {
+		return "", "", fmt.Errorf("invalid artifact revision %s", revision)
+	}
+	return suffixed.String(), digest, nil
+}
+
+// tagHint is for a tag that reads as a version, but not as the chart's.
+func tagHint(tag string) string {
+	if strings.Count(tag, ".") < 2 {
+		return fmt.Sprintf("helm-controller takes the tag '%s' for a version: name the chart's own tag, or use spec.ref.semver", tag)
+	}
+	return "the tag of a chart has to be its version"
 }

@@ -21,47 +21,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-type helmRepositoryKind struct {
-	kindInfo
-	goType[sourcev1.HelmRepository, *sourcev1.HelmRepository]
-}
-
-func newHelmRepositoryKind() kind {
-	return helmRepositoryKind{kindInfo: kindInfo{
-		group:  sourcev1.GroupVersion.Group,
-		name:   sourcev1.HelmRepositoryKind,
-		plural: "helmrepositories",
-		short:  "helmrepo",
-		source: true,
-		listed: true,
-		link:   store.LinkIndex,
-	}}
-}
-
-func (helmRepositoryKind) whole(typed any) any { return &typed.(*sourcev1.HelmRepository).Status }
-
-func (helmRepositoryKind) load(typed any) commonStatus {
-	s := &typed.(*sourcev1.HelmRepository).Status
-	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
-}
-
-func (helmRepositoryKind) save(typed any, c commonStatus) {
-	s := &typed.(*sourcev1.HelmRepository).Status
-	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
-}
-
-func (helmRepositoryKind) suspended(typed any) bool {
-	return typed.(*sourcev1.HelmRepository).Spec.Suspend
-}
-
-func (helmRepositoryKind) static(typed any) bool {
-	return typed.(*sourcev1.HelmRepository).Spec.Type == sourcev1.HelmRepositoryTypeOCI
-}
-
-func (helmRepositoryKind) begin(p *reconciliation) objectSteps {
-	return &repositoryReconciliation{reconciliation: p, obj: p.typed.(*sourcev1.HelmRepository)}
-}
-
 type repositoryReconciliation struct {
 	*reconciliation
 	obj  *sourcev1.HelmRepository
@@ -70,7 +29,7 @@ type repositoryReconciliation struct {
 
 func (p *repositoryReconciliation) source() Source {
 	h := heldBy(p.result)
-	if p.kind.static(p.obj) {
+	if p.kind.parts(p.obj).static {
 		return &registrySource{h, p.r}
 	}
 	return &indexSource{h, p.r, p.file}
@@ -78,7 +37,7 @@ func (p *repositoryReconciliation) source() Source {
 
 // choose opens the repository: of an index there is nothing to choose.
 func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, error) {
-	if p.kind.static(p.obj) {
+	if p.kind.parts(p.obj).static {
 		return nil, status.Failed.Stall(validate.RegistryURL(p.obj))
 	}
 	repo, err := p.r.open(ctx, p.adm)
@@ -178,7 +137,7 @@ func unsavedIndex(err error) error {
 }
 
 func (p *repositoryReconciliation) commitIndex(pending *store.Pending, file *indexFile) error {
-	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.about().link)
+	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
 		return unsavedIndex(err)
 	}

@@ -16,37 +16,106 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// kind is everything that the rest of the package knows about one kind of object. A further
-// kind is a type that implements it, and one line in Kinds. Kinds have no state: one value
-// serves all objects of all runs.
-type kind interface {
-	about() kindInfo
+// kind is everything that the rest of the package knows about one kind of object: see Kinds. Kinds have no state: one
+// value serves all objects of all runs.
+type kind struct {
+	group, name, plural, short string
 
-	// empty returns a new typed object, clone a deep copy of one.
-	empty() any
-	clone(typed any) any
-	// whole returns a pointer to the status of a typed object; load and save copy the part
-	// of it that all kinds have.
-	whole(typed any) any
-	load(typed any) commonStatus
-	save(typed any, s commonStatus)
+	source bool   // other objects refer to it
+	link   string // name of the link to the newest artifact, "" for none
+	// listed kinds have versions to list, of themselves or of others.
+	listed bool
+	// noArtifact kinds store nothing: an object is well as long as it waits for a cluster.
+	noArtifact bool
+	// settled reports that an object without an artifact waits for nothing all the same: it is ready.
+	settled bool
 
-	// suspended is spec.suspend.
-	suspended(typed any) bool
-	// static reports that an object has no status by design.
-	static(typed any) bool
-	// sourceRef names the source of an object. An empty namespace is the object's own, an
-	// empty kind no source at all.
-	sourceRef(typed any) (kind, namespace, name string)
+	empty func() any          // a new typed object
+	clone func(typed any) any // a deep copy of one
+	parts func(typed any) parts
+	begin func(p *reconciliation) objectSteps
 
-	// fold and midway make conditions of an outcome: of the last one, or of what an observer
-	// would see before anything is stored. events makes events of it.
-	fold(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
-	midway(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
-	events(status.Previous, status.Outcome) []status.Event
+	// folds makes conditions of an outcome, nil for those of a source; makes events of it.
+	folds func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
+	makes func(status.Outcome) []status.Event
+}
 
-	// begin returns what is particular to the reconciliation of an object of the kind.
-	begin(p *reconciliation) objectSteps
+// parts are what all kinds have in their own types.
+type parts struct {
+	status                                  any // the whole
+	generation                              *int64
+	conditions                              *[]metav1.Condition
+	artifact                                **meta.Artifact
+	url, handled                            *string
+	saved                                   func() // after the others have changed
+	suspended                               bool   // spec.suspend
+	static                                  bool   // it has no status by design
+	sourceKind, sourceNamespace, sourceName string // "" for the object's own namespace, and for no source
+}
+
+// kindOf is a kind whose objects are of a Go type.
+func kindOf[T any, P interface {
+	*T
+	DeepCopy() *T
+}](k kind, of func(P) parts, begin func(*reconciliation, P) objectSteps) *kind {
+	k.empty = func() any { return P(new(T)) }
+	k.clone = func(typed any) any { return P(typed.(P).DeepCopy()) }
+	k.parts = func(typed any) parts { return of(typed.(P)) }
+	k.begin = func(p *reconciliation) objectSteps { return begin(p, p.typed.(P)) }
+	return &k
+}
+
+func (k *kind) load(typed any) commonStatus {
+	p := k.parts(typed)
+	return commonStatus{valueOf(p.generation), valueOf(p.conditions), valueOf(p.artifact), valueOf(p.url), valueOf(p.handled)}
+}
+
+func (k *kind) save(typed any, s commonStatus) {
+	p := k.parts(typed)
+	set(p.generation, s.observedGeneration)
+	set(p.conditions, s.conditions)
+	set(p.artifact, s.artifact)
+	set(p.url, s.url)
+	set(p.handled, s.handled)
+	if p.saved != nil {
+		p.saved()
+	}
+}
+
+// valueOf and set leave out what a kind does not have.
+func valueOf[T any](at *T) (value T) {
+	if at != nil {
+		value = *at
+	}
+	return value
+}
+
+func set[T any](at *T, value T) {
+	if at != nil {
+		*at = value
+	}
+}
+
+// fold and midway make conditions of an outcome: of the last one, or of what an observer would see before anything is stored.
+func (k *kind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	if k.folds != nil {
+		return k.folds(prev, out, now)
+	}
+	return status.Fold(k.name, prev, out, now)
+}
+
+func (k *kind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
+	if k.folds != nil {
+		return k.folds(prev, out, now)
+	}
+	return status.Midway(prev, out, now)
+}
+
+func (k *kind) events(prev status.Previous, out status.Outcome) []status.Event {
+	if k.makes != nil {
+		return k.makes(out)
+	}
+	return status.Events(prev, out)
 }
 
 // objectSteps are what is particular to the reconciliation of one object. They fill the
@@ -69,50 +138,6 @@ type remainder struct {
 	fetch func(ctx context.Context) error
 }
 
-// kindInfo is what holds for all objects of a kind, and what most kinds have in common.
-type kindInfo struct {
-	group  string
-	name   string
-	plural string
-	short  string
-	source bool   // other objects refer to it
-	link   string // name of the link to the newest artifact, "" for none
-	// listed kinds have versions to list, of themselves or of others.
-	listed bool
-	// noArtifact kinds store nothing: an object is well as long as it waits for a cluster.
-	noArtifact bool
-	// settled reports that an object without an artifact waits for nothing all the same: it is ready.
-	settled bool
-}
-
-func (k kindInfo) about() kindInfo { return k }
-
-func (k kindInfo) static(any) bool { return false }
-
-func (k kindInfo) sourceRef(any) (kind, namespace, name string) { return "", "", "" }
-
-func (k kindInfo) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return status.Fold(k.name, prev, out, now)
-}
-
-func (k kindInfo) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return status.Midway(prev, out, now)
-}
-
-func (k kindInfo) events(prev status.Previous, out status.Outcome) []status.Event {
-	return status.Events(prev, out)
-}
-
-// goType is what the Go type of a kind's objects decides.
-type goType[T any, P interface {
-	*T
-	DeepCopy() *T
-}] struct{}
-
-func (goType[T, P]) empty() any { return P(new(T)) }
-
-func (goType[T, P]) clone(typed any) any { return P(typed.(P).DeepCopy()) }
-
 // commonStatus is the part of a status that all kinds have. URLs are computed when it is
 // printed, and are never remembered.
 type commonStatus struct {
@@ -127,30 +152,30 @@ type commonStatus struct {
 func noStatus() commonStatus { return commonStatus{observedGeneration: -1} }
 
 // Table lists kinds, sources first.
-type Table []kind
+type Table []*kind
 
 // find finds a kind by its API group and name: a name alone says nothing, k3s has
 // a HelmChart too.
-func (t Table) find(group, name string) (kind, bool) {
+func (t Table) find(group, name string) (*kind, bool) {
 	for _, k := range t {
-		if info := k.about(); info.group == group && info.name == name {
+		if info := k; info.group == group && info.name == name {
 			return k, true
 		}
 	}
 	return nil, false
 }
 
-func (t Table) of(obj *manifest.Object) (kind, bool) { return t.find(obj.Group(), obj.Kind) }
+func (t Table) of(obj *manifest.Object) (*kind, bool) { return t.find(obj.Group(), obj.Kind) }
 
 func (t Table) rank(name string) int {
-	return slices.IndexFunc(t, func(k kind) bool { return k.about().name == name })
+	return slices.IndexFunc(t, func(k *kind) bool { return k.name == name })
 }
 
 // Names are the names of the kinds.
 func (t Table) Names() []string {
 	var names []string
 	for _, k := range t {
-		names = append(names, k.about().name)
+		names = append(names, k.name)
 	}
 	return names
 }
@@ -159,7 +184,7 @@ func (t Table) Names() []string {
 func (t Table) WithoutArtifact() []string {
 	var names []string
 	for _, k := range t {
-		if info := k.about(); info.noArtifact {
+		if info := k; info.noArtifact {
 			names = append(names, info.name)
 		}
 	}
@@ -175,7 +200,7 @@ func (t Table) Supports(obj *manifest.Object) bool {
 // IsSource reports whether objects of this kind hold what charts are made of.
 func (t Table) IsSource(name string) bool {
 	k, ok := t.find(inventory.GroupOf(name), name)
-	return ok && k.about().source
+	return ok && k.source
 }
 
 // Link is the name of the link to the newest artifact of a kind, "" for none.
@@ -184,7 +209,7 @@ func (t Table) Link(name string) string {
 	if k == nil {
 		return ""
 	}
-	return k.about().link
+	return k.link
 }
 
 // Named finds a kind by its name, plural or short name, in any case, with or
@@ -192,7 +217,7 @@ func (t Table) Link(name string) string {
 func (t Table) Named(text string) (string, bool) {
 	text, group, qualified := strings.Cut(strings.ToLower(text), ".")
 	for _, k := range t {
-		info := k.about()
+		info := k
 		if qualified && group != info.group {
 			continue
 		}
@@ -209,6 +234,6 @@ func (t Table) SourceRef(adm *admission.Admitted) (kind, namespace, name string,
 	if !known {
 		return "", "", "", false
 	}
-	kind, namespace, name = k.sourceRef(adm.Typed)
-	return kind, cmp.Or(namespace, adm.Object.Namespace), name, kind != ""
+	p := k.parts(adm.Typed)
+	return p.sourceKind, cmp.Or(p.sourceNamespace, adm.Object.Namespace), p.sourceName, p.sourceKind != ""
 }

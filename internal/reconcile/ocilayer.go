@@ -233,7 +233,7 @@ func (p *ociReconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *s
 		p.keptArtifact(revision)
 		return nil
 	}
-	stored, err := pending.Commit(ociFile(revision), p.kind.about().link)
+	stored, err := pending.Commit(ociFile(revision), p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
 		return storageFailure(fmt.Errorf("%s: %w", failed, err), status.ArchiveOperationFailed)
 	}

@@ -19,52 +19,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
-
-type ociRepositoryKind struct {
-	kindInfo
-	goType[sourcev1.OCIRepository, *sourcev1.OCIRepository]
-}
-
-func newOCIRepositoryKind() kind {
-	return ociRepositoryKind{kindInfo: kindInfo{
-		group:  sourcev1.GroupVersion.Group,
-		name:   sourcev1.OCIRepositoryKind,
-		plural: "ocirepositories",
-		short:  "ocirepo",
-		source: true,
-		listed: true,
-		link:   store.LinkLatest,
-	}}
-}
-
-func (ociRepositoryKind) whole(typed any) any { return &typed.(*sourcev1.OCIRepository).Status }
-
-func (ociRepositoryKind) load(typed any) commonStatus {
-	s := &typed.(*sourcev1.OCIRepository).Status
-	return commonStatus{s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt}
-}
-
-func (ociRepositoryKind) save(typed any, c commonStatus) {
-	s := &typed.(*sourcev1.OCIRepository).Status
-	s.ObservedGeneration, s.Conditions, s.Artifact, s.URL, s.LastHandledReconcileAt = c.observedGeneration, c.conditions, c.artifact, c.url, c.handled
-}
-
-func (ociRepositoryKind) suspended(typed any) bool {
-	return typed.(*sourcev1.OCIRepository).Spec.Suspend
-}
-
-func (ociRepositoryKind) begin(p *reconciliation) objectSteps {
-	return &ociReconciliation{p, p.typed.(*sourcev1.OCIRepository)}
-}
-
-func (p *ociReconciliation) source() Source {
-	h := heldBy(p.result)
-	return &h
-}
 
 type ociReconciliation struct {
 	*reconciliation

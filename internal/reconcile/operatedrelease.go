@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/operator"
@@ -23,79 +26,43 @@ import (
 )
 
 // operatedKind has the HelmReleases of one API group of Flux 1.
-type operatedKind struct {
-	kindInfo
-	goType[operator.HelmRelease, *operator.HelmRelease]
+func operatedKind(group string) *kind {
+	return kindOf(kind{
+		group: group, name: operator.Kind + "." + group, plural: "helmreleases", short: "hr", noArtifact: true,
+		folds: status.FoldOperated, makes: func(out status.Outcome) []status.Event { return out.Events },
+	}, operatedParts, func(p *reconciliation, o *operator.HelmRelease) objectSteps { return &operatedReconciliation{p, o} })
 }
 
-func newOperatedKind(group string) kind {
-	return operatedKind{kindInfo: kindInfo{
-		group:      group,
-		name:       operator.Kind + "." + group,
-		plural:     "helmreleases",
-		short:      "hr",
-		noArtifact: true,
-	}}
-}
-
-func (operatedKind) whole(typed any) any { return &typed.(*operator.HelmRelease).Status }
-
-func (operatedKind) load(typed any) commonStatus {
-	var c commonStatus
-	for _, own := range typed.(*operator.HelmRelease).Status.Conditions {
+// operatedParts translates conditions, which Flux 1 has in a type of its own. What Flux 1 would not apply counts as suspended:
+// the operator has no field for it.
+func operatedParts(o *operator.HelmRelease) parts {
+	var conditions []metav1.Condition
+	for _, own := range o.Status.Conditions {
 		condition := metav1.Condition{Type: own.Type, Status: metav1.ConditionStatus(own.Status), Reason: own.Reason, Message: own.Message}
 		if own.LastTransitionTime != nil {
 			condition.LastTransitionTime = *own.LastTransitionTime
 		}
-		c.conditions = append(c.conditions, condition)
+		conditions = append(conditions, condition)
 	}
-	return c
-}
-
-func (operatedKind) save(typed any, c commonStatus) {
-	s := &typed.(*operator.HelmRelease).Status
-	s.Conditions = nil
-	for _, condition := range c.conditions {
-		date := condition.LastTransitionTime.DeepCopy()
-		s.Conditions = append(s.Conditions, operator.Condition{
-			Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason, Message: condition.Message,
-			LastUpdateTime: date, LastTransitionTime: date,
-		})
+	p := parts{status: &o.Status, conditions: &conditions, suspended: o.Ignored()}
+	p.sourceKind, p.sourceNamespace, p.sourceName = inventory.OperatedReference(o)
+	p.saved = func() {
+		o.Status.Conditions = nil
+		for _, condition := range conditions {
+			date := condition.LastTransitionTime.DeepCopy()
+			o.Status.Conditions = append(o.Status.Conditions, operator.Condition{
+				Type: condition.Type, Status: string(condition.Status), Reason: condition.Reason, Message: condition.Message,
+				LastUpdateTime: date, LastTransitionTime: date,
+			})
+		}
+		o.Status.Phase = status.OperatedPhase(conditions)
 	}
-	s.Phase = status.OperatedPhase(c.conditions)
-}
-
-// suspended is true of what Flux 1 would not apply: the operator has no field for it.
-func (operatedKind) suspended(typed any) bool { return typed.(*operator.HelmRelease).Ignored() }
-
-func (operatedKind) sourceRef(typed any) (kind, namespace, name string) {
-	return inventory.OperatedReference(typed.(*operator.HelmRelease))
-}
-
-func (operatedKind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return status.FoldOperated(prev, out, now)
-}
-
-func (k operatedKind) midway(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
-	return k.fold(prev, out, now)
-}
-
-func (operatedKind) events(_ status.Previous, out status.Outcome) []status.Event {
-	return out.Events
-}
-
-func (operatedKind) begin(p *reconciliation) objectSteps {
-	return &operatedReconciliation{p, p.typed.(*operator.HelmRelease)}
+	return p
 }
 
 type operatedReconciliation struct {
 	*reconciliation
 	hr *operator.HelmRelease
-}
-
-func (p *operatedReconciliation) source() Source {
-	h := heldBy(p.result)
-	return &h
 }
 
 // choose goes as far as the operator does before it needs a cluster: to a chart and its values.
@@ -343,4 +310,89 @@ func (p *operatedReconciliation) forgiveSecret(part *values.Part) bool {
 	}
 	part.Optional = true
 	return false
+}
+
+// Composed are values with where they come from.
+type Composed struct {
+	Values  map[string]any
+	Origins *values.Origins
+}
+
+// Composed are the values of a HelmRelease of Flux 1, which may come from its chart or from a URL: without those of Secrets that may be
+// missing and are. It is nil for other objects, and where the values could not be composed.
+func (r *Result) Composed() *Composed { return r.composed }
+
+// readers read values of the release that stand in no manifest.
+func (p *operatedReconciliation) readers(ctx context.Context) inventory.OperatedReaders {
+	return inventory.OperatedReaders{
+		URL:       func(url string) ([]byte, error) { return p.r.valuesAt(ctx, url) },
+		ChartFile: func(name string) ([]byte, error) { return p.chartFile(ctx, name) },
+	}
+}
+
+// errRepositoryFile is the operator's: it joins the path to that of the archive.
+var errRepositoryFile = errors.New("a chart of a repository has no directory")
+
+// chartFile reads a file of values below the directory of a chart of a Git repository. It may lie outside of the chart, but not of
+// the repository.
+func (p *operatedReconciliation) chartFile(ctx context.Context, name string) ([]byte, error) {
+	data, err := p.readChartFile(ctx, name)
+	if err != nil {
+		return nil, finding.WithCode(finding.InvalidValues, fmt.Errorf("unable to read value file from path %s: %w", name, err))
+	}
+	return data, nil
+}
+
+func (p *operatedReconciliation) readChartFile(ctx context.Context, name string) ([]byte, error) {
+	if p.hr.Spec.Chart.Source() != operator.GitSource {
+		return nil, errRepositoryFile
+	}
+	made, err := p.r.inventory.OperatedChart(p.adm.Object)
+	if err != nil {
+		return nil, err
+	}
+	obj := made.Typed.(*sourcev1.HelmChart)
+	adm, err := p.r.inventory.Find(obj.Spec.SourceRef.Kind, obj.Namespace, obj.Spec.SourceRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	from, err := p.r.result(ctx, adm).Source().tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	root, err := from.files(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}.ReadFile(path.Clean(obj.Spec.Chart) + "/" + name)
+}
+
+// valuesTimeout bounds what is fetched from a URL that values come from: the operator has no limit.
+const valuesTimeout = time.Minute
+
+func (r *Reconciler) valuesAt(ctx context.Context, url string) ([]byte, error) {
+	data, err := r.valueFiles.Do(ctx, url, func() ([]byte, error) {
+		limit := cmp.Or(r.limits.File, maxValuesFile)
+		tooLarge := fetch.NewSizeError(fmt.Sprintf("it is larger than the maximum chart file size of %d bytes", limit))
+		var body sinkBuffer
+		err := helmrepo.File(ctx, r.client, url, valuesTimeout, &body, limit, tooLarge)
+		return body.Bytes(), err
+	})
+	if err != nil {
+		return nil, &finding.Problem{ // the operator has no other words for it
+			Code: finding.MissingValues, Text: "unable to read value file from URL " + auth.RedactURL(url), Advice: auth.RedactText(err.Error()), Err: err,
+		}
+	}
+	return data, nil
+}
+
+// maxValuesFile is the limit where none is set.
+const maxValuesFile = 5 << 20
+
+type sinkBuffer struct{ bytes.Buffer }
+
+// Reset forgets the beginning of a download that is tried again.
+func (b *sinkBuffer) Reset() error {
+	b.Buffer.Reset()
+	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -168,4 +170,35 @@ type Carrier interface {
 	Package(ctx context.Context, source string, archive *io.SectionReader) error
 	// Refused records that a source does not say whether it has something: it is not carried.
 	Refused(what string, err error)
+}
+
+// Reach is how far the credentials of this machine may go.
+type Reach = auth.Reach
+
+// The values of Reach.
+const (
+	ReachHome     = auth.ReachHome
+	ReachAnywhere = auth.ReachAnywhere
+	ReachNowhere  = auth.ReachNowhere
+)
+
+// PublicDial is a dialer that opens no connections to loopback, private and link-local addresses, but to the proxies of
+// the environment.
+func PublicDial(dial func(context.Context, string, string) (net.Conn, error), getenv func(string) string) func(context.Context, string, string) (net.Conn, error) {
+	return auth.PublicDial(dial, getenv)
+}
+
+// Transfer is how a download gets on.
+type Transfer = fetch.Progress
+
+// Progress is called as a run goes on. Its methods are called from many goroutines,
+// except for one object in order.
+type Progress interface {
+	Started(*admission.Admitted)
+	Transferred(*admission.Admitted, Transfer)
+	// Decided is called with a decision about an object, in words, if [Options.Decisions] asks for them.
+	Decided(adm *admission.Admitted, decision string)
+	// Waiting is called when another process has had the object for a second, and with false when it has it no more.
+	Waiting(adm *admission.Admitted, waiting bool)
+	Finished(*Result)
 }

@@ -39,7 +39,7 @@ type reconciliation struct {
 // subject is the object that a reconciliation is about. It does not change, except for the
 // status of typed.
 type subject struct {
-	kind  kind
+	kind  *kind
 	adm   *admission.Admitted
 	key   store.Key
 	typed any // a copy whose status this run works on
@@ -93,14 +93,14 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 func (p *reconciliation) through(ctx context.Context) *Result {
 	r := p.r
 	switch {
-	case r.o.List && !p.kind.about().listed:
+	case r.o.List && !p.kind.listed:
 		p.result.State = Static
 		return p.result
-	case p.kind.static(p.typed):
+	case p.kind.parts(p.typed).static:
 		return p.still(ctx)
-	case p.kind.suspended(p.typed):
+	case p.kind.parts(p.typed).suspended:
 		return p.suspended()
-	case p.kind.about().noArtifact: // nothing is written that others could be at
+	case p.kind.noArtifact: // nothing is written that others could be at
 		p.recall()
 		return p.run(ctx)
 	}
@@ -154,7 +154,7 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconcilia
 // fullStatus is the status of the object with all its fields, as far as it is made.
 func (p *reconciliation) fullStatus() any {
 	p.kind.save(p.typed, p.status)
-	return p.kind.whole(p.typed)
+	return p.kind.parts(p.typed).status
 }
 
 // takeUp makes a recorded status the object's. What is not recorded stays.
@@ -238,7 +238,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 	if artifact == nil {
 		return nil
 	}
-	if (p.tag != "" || p.r.o.Offline && p.kind.about().link == store.LinkIndex) && !p.rebuild {
+	if (p.tag != "" || p.r.o.Offline && p.kind.link == store.LinkIndex) && !p.rebuild {
 		p.reading = p.r.startIndexRead(ctx, p.adm, artifact)
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
@@ -268,10 +268,10 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 
 // restoreLink sets the link to the newest artifact again if it leads elsewhere.
 func (p *reconciliation) restoreLink(artifact string) error {
-	if p.kind.about().link == "" {
+	if p.kind.link == "" {
 		return nil
 	}
-	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.about().link))
+	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.link))
 }
 
 // handleRequest takes note of a reconcile request that was not handled yet.
@@ -329,7 +329,7 @@ func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	typed := p.kind.empty()
 	b, err := json.Marshal(given)
 	if err == nil {
-		err = json.Unmarshal(b, p.kind.whole(typed))
+		err = json.Unmarshal(b, p.kind.parts(typed).status)
 	}
 	if err != nil {
 		p.debugf("status of the input: %v", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
@@ -52,9 +53,9 @@ func (p *reconciliation) record() (*store.Record, error) {
 func (p *reconciliation) statusWithoutURLs() ([]byte, error) {
 	p.kind.save(p.typed, p.status.withoutURL())
 	if !p.adm.Object.Tainted() {
-		return json.Marshal(p.kind.whole(p.typed))
+		return json.Marshal(p.kind.parts(p.typed).status)
 	}
-	fields, err := status.Map(p.kind.whole(p.typed))
+	fields, err := status.Map(p.kind.parts(p.typed).status)
 	if err != nil {
 		return nil, err
 	}
@@ -218,4 +219,29 @@ func keepValues(content map[string]any, concealed any) {
 	if values, ok := given["values"]; ok && content["kind"] == "HelmRelease" && spec != nil {
 		spec["values"] = withTexts(values, auth.RedactLogins)
 	}
+}
+
+// archiveFile is what the archive of a chart is called in the artifacts directory: by its name and version, unless these
+// are made of what came from a Secret.
+func (p *reconciliation) archiveFile(build status.Build) string {
+	name := archiveName(build)
+	stem := strings.TrimSuffix(name, ".tgz")
+	return p.adm.Object.Veil(stem) + strings.TrimPrefix(name, stem)
+}
+
+// isVeiled reports whether a name in a status is another one, or what it is called there.
+func (p *reconciliation) isVeiled(recorded, name string) bool {
+	return recorded == name || recorded == p.adm.Object.Veil(name)
+}
+
+// unveiled is a recorded status with the names that are known from the object.
+func unveiled(obj *manifest.Object, text []byte) ([]byte, error) {
+	if !obj.Tainted() {
+		return text, nil
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil, err
+	}
+	return json.Marshal(obj.UnveilStatus(fields))
 }

@@ -106,19 +106,19 @@ func (m *recollection) result() (*Result, error) {
 	if result.Failure != nil {
 		result.State = Failed
 	}
-	if result.Failure == nil && k.about().noArtifact {
+	if result.Failure == nil && k.noArtifact {
 		result.State = Waiting
 	}
 	result.common = found
 	known := heldBy(result)
 	result.source = &known
-	k.save(typed, found.withURLs(m.at, k.about().link))
-	result.Status, err = status.Map(k.whole(typed))
+	k.save(typed, found.withURLs(m.at, k.link))
+	result.Status, err = status.Map(k.parts(typed).status)
 	return result, err
 }
 
 // decodeRecorded returns the object of a record, its kind, and its typed status.
-func decodeRecorded(key store.Key, record *store.Record) (*manifest.Object, kind, any, error) {
+func decodeRecorded(key store.Key, record *store.Record) (*manifest.Object, *kind, any, error) {
 	var content map[string]any
 	if err := json.Unmarshal(record.Object, &content); err != nil {
 		return nil, nil, nil, fmt.Errorf("recorded object: %w", err)
@@ -129,7 +129,7 @@ func decodeRecorded(key store.Key, record *store.Record) (*manifest.Object, kind
 		return nil, nil, nil, fmt.Errorf("recorded object: kind %q is not supported", obj.Kind)
 	}
 	typed := k.empty()
-	if err := json.Unmarshal(record.Status, k.whole(typed)); err != nil {
+	if err := json.Unmarshal(record.Status, k.parts(typed).status); err != nil {
 		return nil, nil, nil, fmt.Errorf("recorded status: %w", err)
 	}
 	return obj, k, typed, nil
@@ -142,7 +142,7 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 
 // checkStored is what is wrong with the artifact in storage, or nil. What is printed says so, as it would after a run
 // that cannot read its artifact.
-func (m *recollection) checkStored(k kind, s *commonStatus, generation int64) *status.Failure {
+func (m *recollection) checkStored(k *kind, s *commonStatus, generation int64) *status.Failure {
 	artifact := s.artifact
 	if artifact == nil {
 		return nil
@@ -156,7 +156,7 @@ func (m *recollection) checkStored(k kind, s *commonStatus, generation int64) *s
 	failure := status.AsFailure(status.ReadOperationFailed.Wrap(storedError(artifact, m.altered)))
 	prev := status.Previous{Conditions: s.conditions, ObservedGeneration: s.observedGeneration, Artifact: artifact, Disappeared: true}
 	s.artifact = nil
-	s.conditions, s.observedGeneration = status.Fold(k.about().name, prev, status.Outcome{Generation: generation, Failure: failure}, m.now())
+	s.conditions, s.observedGeneration = status.Fold(k.name, prev, status.Outcome{Generation: generation, Failure: failure}, m.now())
 	return failure
 }
 
@@ -166,12 +166,12 @@ func generationIn(content map[string]any) int64 {
 
 // judge is what is wrong with a remembered object, or nil. The code is that of what
 // went wrong in the run.
-func judge(k kind, s commonStatus, code string) *status.Failure {
-	if _, ok := k.(operatedKind); ok {
+func judge(k *kind, s commonStatus, code string) *status.Failure {
+	if manifest.IsFlux1(k.group) {
 		return judgeOperated(s, code)
 	}
 	ready := apimeta.FindStatusCondition(s.conditions, meta.ReadyCondition)
-	if k.about().noArtifact && ready != nil && ready.Status == metav1.ConditionUnknown {
+	if k.noArtifact && ready != nil && ready.Status == metav1.ConditionUnknown {
 		return nil
 	}
 	if ready == nil || ready.Status != metav1.ConditionTrue {

@@ -136,9 +136,9 @@ func (r *Reconciler) save(ctx context.Context) error {
 func (t Table) sourcesFirst(objects []*admission.Admitted) [][]int {
 	var sources, others, releases []int
 	for i, adm := range objects {
-		var info kindInfo
+		var info kind
 		if k, ok := t.of(adm.Object); ok {
-			info = k.about()
+			info = *k
 		}
 		switch {
 		case info.source:

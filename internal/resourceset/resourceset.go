@@ -14,6 +14,8 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/cel"
 )
 
 // The kinds, their API group, and the annotations that decide about an object.
@@ -528,4 +530,27 @@ func isNamed(content map[string]any) bool {
 	name, _ := metadata["name"].(string)
 	apiVersion, _ := content["apiVersion"].(string)
 	return name != "" && apiVersion != ""
+}
+
+// Dependency is an object that a set waits for. What the expression says of it is for a cluster to find out.
+type Dependency struct {
+	Ready     bool   `json:"ready"`
+	ReadyExpr string `json:"readyExpr"`
+}
+
+// checkReadiness refuses expressions that the operator cannot parse: the set would wait for ever.
+func (s *Set) checkReadiness() error {
+	for i, d := range s.Spec.DependsOn {
+		if !d.Ready || d.ReadyExpr == "" {
+			continue
+		}
+		err := s.Budget.spendSteps(1 + len(d.ReadyExpr)/parseLen)
+		if err == nil {
+			err = cel.Check(d.ReadyExpr)
+		}
+		if err != nil {
+			return &Error{Path: []any{"spec", "dependsOn", i, "readyExpr"}, Err: err}
+		}
+	}
+	return nil
 }
