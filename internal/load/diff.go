@@ -1,10 +1,12 @@
 package load
 
 import (
+	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/helmsrc/helmsrc/internal/diff"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
@@ -23,8 +25,9 @@ func (l *Reader) Diff(file *rewrite.File, before *edit.File, after []byte) []byt
 		}
 		private.visit(d, d.Root, last)
 	}
+	name := strings.TrimPrefix(filepath.ToSlash(file.Name), "/")
 	var text strings.Builder
-	for line := range strings.Lines(string(rewrite.Diff(file.Name, file.Data, after, func(line int) bool { return private[line] }))) {
+	for line := range strings.Lines(diff.Unified("a/"+name, "b/"+name, file.Data, after, func(line int) bool { return private[line] })) {
 		if strings.HasPrefix(line, "-") || strings.HasPrefix(line, "+") {
 			line = reconcile.RedactText(manifest.MaskedLine(line))
 		}

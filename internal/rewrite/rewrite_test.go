@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -114,65 +112,5 @@ func TestFind(t *testing.T) {
 	}
 	if found := Find(t.Context(), Options{Names: []string{filepath.Join(dir, "nowhere")}}); len(found.Errors) != 1 {
 		t.Errorf("%v", found.Errors)
-	}
-}
-
-// What Diff prints is what git takes, byte for byte, whatever the text. IA36.
-func TestDiffApplies(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := rand.New(rand.NewPCG(3, 4))
-	lines := []string{"a: 1\n", "b: 2\r\n", "\n", "c: é\n", "- x\n", "  y\n"}
-	for range 60 {
-		before, after := "", ""
-		for range r.IntN(40) {
-			line := lines[r.IntN(len(lines))]
-			switch r.IntN(8) {
-			case 0:
-				before += line
-			case 1:
-				after += line
-			case 2:
-				before, after = before+line, after+lines[r.IntN(len(lines))]
-			default:
-				before, after = before+line, after+line
-			}
-		}
-		if r.IntN(2) == 0 {
-			before, after = before+"end", after+"end"
-		}
-		if before == "" || after == "" {
-			continue
-		}
-		dir := t.TempDir()
-		name := write(t, filepath.Join(dir, "f.yaml"), before)
-		hidden := func(int) bool { return false }
-		diff := Diff("f.yaml", []byte(before), []byte(after), hidden)
-		if before == after {
-			if diff != nil {
-				t.Errorf("%q", diff)
-			}
-			continue
-		}
-		cmd := exec.CommandContext(t.Context(), git, "apply", "--whitespace=nowarn", "-")
-		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(diff)
-		cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s\n%s\nfrom %q", err, out, diff, before)
-		}
-		if got, _ := os.ReadFile(name); string(got) != after {
-			t.Fatalf("%q became %q, want %q", before, got, after)
-		}
-	}
-}
-
-// Lines that are hidden stand in no diff.
-func TestDiffHides(t *testing.T) {
-	before := "secret: 1\nsecret: 2\nopen: 3\nchange: 4\nopen: 5\nsecret: 6\n"
-	diff := string(Diff("f", []byte(before), []byte(strings.Replace(before, "4", "5", 1)), func(line int) bool { return line < 3 || line == 6 }))
-	if strings.Contains(diff, "secret") || !strings.Contains(diff, " open: 3\n-change: 4\n+change: 5\n open: 5\n") {
-		t.Error(diff)
 	}
 }

@@ -23,7 +23,8 @@ var imports = map[string][]string{
 	"internal/bound":    {"internal/finding"},
 	"internal/lock":     {"internal/bound"},
 	"internal/lockfile": {"internal/file", "internal/lock", "internal/rewrite"},
-	"internal/plan":     {},
+	"internal/diff":     {},
+	"internal/plan":     {"internal/diff"},
 	"internal/helm":     {},
 	"internal/file":     {},
 	"internal/sops":     {"internal/bound", "internal/finding"},
@@ -98,7 +99,7 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify", "internal/work",
 	},
 	"internal/load": {
-		"internal/admission", "internal/console", "internal/edit", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
+		"internal/admission", "internal/console", "internal/diff", "internal/edit", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
 	},
 	"internal/trace": {
 		"internal/admission", "internal/console", "internal/inventory", "internal/load", "internal/manifest", "internal/outline", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/store",
