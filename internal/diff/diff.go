@@ -97,8 +97,15 @@ func edits(a, b []string) []edit {
 	for _, line := range a[:start] {
 		list = append(list, edit{' ', line})
 	}
-	list = append(list, shortest(a[start:len(a)-end], b[start:len(b)-end])...)
-	for _, line := range a[len(a)-end:] {
+	a, b, rest := a[start:len(a)-end], b[start:len(b)-end], a[len(a)-end:]
+	middle := shortest(a, b)
+	if len(a) == len(b) {
+		if lined := byLine(a, b); len(lined) <= len(middle) {
+			middle = lined
+		}
+	}
+	list = append(list, middle...)
+	for _, line := range rest {
 		list = append(list, edit{' ', line})
 	}
 	return list
@@ -170,26 +177,23 @@ func back(a, b []string, trace [][]int, d int) []edit {
 	return list
 }
 
-// replaced takes equally many lines one by one: that is what replacing scalars makes of a file.
-func replaced(a, b []string) []edit {
-	if len(a) == len(b) && len(a) > 1 {
-		var list []edit
-		for i := 0; i < len(a); {
-			end := i
-			for end < len(a) && a[end] != b[end] {
-				end++
-			}
-			list = append(list, replacedWhole(a[i:end], b[i:end])...)
-			for i = end; i < len(a) && a[i] == b[i]; i++ {
-				list = append(list, edit{' ', a[i]})
-			}
+// byLine compares equally many lines one by one: that is what replacing scalars makes of a file.
+func byLine(a, b []string) []edit {
+	var list []edit
+	for i := 0; i < len(a); {
+		end := i
+		for end < len(a) && a[end] != b[end] {
+			end++
 		}
-		return list
+		list = append(list, replaced(a[i:end], b[i:end])...)
+		for i = end; i < len(a) && a[i] == b[i]; i++ {
+			list = append(list, edit{' ', a[i]})
+		}
 	}
-	return replacedWhole(a, b)
+	return list
 }
 
-func replacedWhole(a, b []string) []edit {
+func replaced(a, b []string) []edit {
 	var list []edit
 	for _, line := range a {
 		list = append(list, edit{'-', line})
