@@ -39,7 +39,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 		return r.releaseHint(value, e)
 	case value == nil:
 		return ""
-	case r.isFlux1() && r.operatorHint(value, e) != "":
+	case manifest.IsFlux1(r.obj.Group()) && r.operatorHint(value, e) != "":
 		return r.operatorHint(value, e)
 	case e.Type == field.ErrorTypeTypeInvalid && isText && isLiteral(text, r.schema.at(path).Type):
 		return "remove the quotes: with them it is a string"

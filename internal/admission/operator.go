@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
@@ -20,9 +19,6 @@ const (
 	flux1Version      = operator.Group + "/v1"
 	olderFlux1Version = operator.OlderGroup + "/v1beta1"
 )
-
-// isFlux1 reports whether the object is a HelmRelease of Flux 1.
-func (r *review) isFlux1() bool { return manifest.IsFlux1(r.obj.Group()) }
 
 // alternatives are what the older CustomResourceDefinition says with oneOf, which shapes do not know: a chart is either of Git or of
 // a repository, and values come from one place.

@@ -231,8 +231,7 @@ func localPath(chartDir string, d *helmchart.Dependency) (string, error) {
 }
 
 func withoutURL(err error) error {
-	var parse *url.Error
-	if errors.As(err, &parse) {
+	if parse, ok := errors.AsType[*url.Error](err); ok {
 		return parse.Err
 	}
 	return err

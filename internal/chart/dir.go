@@ -134,8 +134,7 @@ func (w *walker) link(name, at string, info fs.FileInfo) error {
 	if w.rules.Ignore(name, info) || w.rules.Ignore(name, asDir{info}) {
 		return nil
 	}
-	var outside *escapeError
-	if errors.As(err, &outside) {
+	if _, ok := errors.AsType[*escapeError](err); ok {
 		return fmt.Errorf("cannot load '%s' file: %w", printable(name), err)
 	}
 	return fmt.Errorf("error evaluating symlink %s: %w", printable(name), err)

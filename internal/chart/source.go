@@ -12,9 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/helmsrc/helmsrc/internal/tree"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 // maxLinks is how many symbolic links may be followed to reach one file, as on Linux.
@@ -121,8 +122,7 @@ func (s Source) readlink(name string) ([]string, error) {
 
 // rootedError gives an error of the file system the path that the file has in the source.
 func rootedError(name string, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		op := strings.TrimPrefix(strings.TrimSuffix(at.Op, "at"), "l")
 		return &fs.PathError{Op: op, Path: rooted(name), Err: at.Err}
 	}
@@ -290,8 +290,7 @@ func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
 
 func (s Source) metadataFile(name string) ([]byte, error) {
 	real, info, err := s.resolve(name)
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		at.Op = "open" // as source-controller says it
 	}
 	if err != nil {

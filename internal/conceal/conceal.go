@@ -130,23 +130,24 @@ func (v *Values) Tree(value any) any {
 	if v == nil {
 		return value
 	}
-	return mapped(value, v.Text)
+	return Mapped(value, v.Text)
 }
 
-func mapped(value any, text func(string) string) any {
+// Mapped copies a value in the types of JSON with every text in it replaced, keys included.
+func Mapped(value any, text func(string) string) any {
 	switch value := value.(type) {
 	case string:
 		return text(value)
 	case []any:
 		list := make([]any, len(value))
 		for i, item := range value {
-			list[i] = mapped(item, text)
+			list[i] = Mapped(item, text)
 		}
 		return list
 	case map[string]any:
 		m := make(map[string]any, len(value))
 		for k, item := range value {
-			m[text(k)] = mapped(item, text)
+			m[text(k)] = Mapped(item, text)
 		}
 		return m
 	}

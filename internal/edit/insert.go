@@ -2,6 +2,7 @@ package edit
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,9 +51,7 @@ func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
 		rest := LineLength(d.text[end:])
 		line := bytes.TrimRight(d.text[end:end+rest], "\r\n")
 		ending := string(d.text[end+len(line) : end+rest])
-		if ending == "" {
-			ending = "\n"
-		}
+		ending = cmp.Or(ending, "\n")
 		end += len(line)
 		text = ending + string(indent) + key + ": " + value
 	}

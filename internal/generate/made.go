@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"strings"
 
@@ -88,9 +89,7 @@ func flat(err error) error { return errors.New(strings.Join(strings.Fields(err.E
 // mergeMaps merges maps deeply; everything else is replaced.
 func mergeMaps(a, b map[string]any) map[string]any {
 	out := make(map[string]any, len(a))
-	for k, v := range a {
-		out[k] = v
-	}
+	maps.Copy(out, a)
 	for k, v := range b {
 		if over, ok := v.(map[string]any); ok {
 			if under, ok := out[k].(map[string]any); ok {

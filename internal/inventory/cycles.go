@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,10 +137,7 @@ func (s *knotSearch) sourcesOf(obj *manifest.Object) []*manifest.Object {
 	}
 	var list []*manifest.Object
 	for _, ref := range adm.Typed.(*swv1.ArtifactGenerator).Spec.Sources {
-		namespace := ref.Namespace
-		if namespace == "" {
-			namespace = obj.Namespace
-		}
+		namespace := cmp.Or(ref.Namespace, obj.Namespace)
 		source := s.all.byKey[store.NewKey(ref.Kind, namespace, ref.Name)]
 		if ref.Kind == sourcev1.ExternalArtifactKind && source != nil && source.Origin != nil && isGenerator(source.Origin) {
 			list = append(list, source.Origin)

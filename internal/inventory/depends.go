@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -40,10 +41,7 @@ type releaseName struct{ namespace, name string }
 func dependencies(hr *helmv2.HelmRelease) []releaseName {
 	var names []releaseName
 	for _, d := range hr.Spec.DependsOn {
-		namespace := d.Namespace
-		if namespace == "" {
-			namespace = hr.Namespace
-		}
+		namespace := cmp.Or(d.Namespace, hr.Namespace)
 		names = append(names, releaseName{namespace, d.Name})
 	}
 	return names

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,17 +78,12 @@ func (*EmptyPartError) Finding() finding.Code { return finding.InvalidValues }
 
 func (inv *Inventory) keyPart(hr *operator.HelmRelease, kind string, ref *operator.KeyReference, path ...any) values.Part {
 	p := values.Part{Namespace: ref.Namespace, Kind: kind, Name: ref.Name, Key: ref.Key, Path: path, Optional: ref.Optional}
-	if p.Namespace == "" {
-		p.Namespace = hr.Namespace
-	}
-	if p.Key == "" {
-		p.Key = defaultValuesKey
-	}
+	p.Namespace = cmp.Or(p.Namespace, hr.Namespace)
+	p.Key = cmp.Or(p.Key, defaultValuesKey)
 	p.Read = func() ([]byte, error) {
 		data, err := inv.Values(p.Namespace)(kind, p.Name)
 		if err != nil {
-			var notFound *manifest.NotFoundError
-			if errors.As(err, &notFound) {
+			if notFound, ok := errors.AsType[*manifest.NotFoundError](err); ok {
 				return nil, &MissingPartError{notFound}
 			}
 			return nil, err

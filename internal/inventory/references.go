@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -28,8 +29,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Hint says why an object that is in the input does not count.
 func (e *UnavailableError) Hint() string {
-	var duplicate *manifest.DuplicateError
-	if errors.As(e.Err, &duplicate) {
+	if duplicate, ok := errors.AsType[*manifest.DuplicateError](e.Err); ok {
 		return duplicate.Error() + ": none of them is used"
 	}
 	return ""
@@ -57,9 +57,7 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 		return inv.madeChart(obj)
 	}
 	kind, namespace, name := ReleaseReference(hr)
-	if namespace == "" {
-		namespace = hr.Namespace
-	}
+	namespace = cmp.Or(namespace, hr.Namespace)
 	if kind == "" { // admission lets an object without a spec pass
 		return nil, finding.WithCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))
 	}

@@ -132,8 +132,7 @@ func (e *missingError) Unwrap() error { return e.error }
 func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
 func missing(err error) error {
-	var notFound *manifest.NotFoundError
-	if errors.As(err, &notFound) {
+	if _, ok := errors.AsType[*manifest.NotFoundError](err); ok {
 		return &missingError{err}
 	}
 	return err

@@ -3,6 +3,7 @@ package kustomize
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
@@ -126,8 +127,6 @@ func (p *patchTransformer) apply(m *objects, r *resource.Resource) error {
 		}
 	}
 	annotations := r.GetAnnotations()
-	for key, value := range noted {
-		annotations[key] = value
-	}
+	maps.Copy(annotations, noted)
 	return r.SetAnnotations(annotations)
 }

@@ -1,6 +1,7 @@
 package kustomize
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -158,10 +159,7 @@ func (m *objects) valueOf(r types.Replacement) (*resource.Resource, int64) {
 		}
 		return nil, int64(len(*r.SourceValue))
 	}
-	path := r.Source.FieldPath
-	if path == "" {
-		path = types.DefaultReplacementFieldPath
-	}
+	path := cmp.Or(r.Source.FieldPath, types.DefaultReplacementFieldPath)
 	for _, o := range m.list {
 		for _, id := range append(o.PrevIds(), o.CurId()) {
 			if !id.IsSelectedBy(r.Source.ResId) {

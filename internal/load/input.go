@@ -136,8 +136,7 @@ func (in *Input) SourcesOf(adm *admission.Admitted, rejected func(*inventory.Rej
 			break
 		}
 		source, err := in.Inventory.Find(kind, namespace, name)
-		var refused *inventory.RejectedError
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*inventory.RejectedError](err); ok {
 			rejected(refused)
 		}
 		if err != nil {

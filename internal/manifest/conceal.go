@@ -43,7 +43,7 @@ func (o *Object) Conceal(document any) any {
 	case o.shown != nil:
 		document = overlay(document, o.Content, o.shown)
 	case len(o.confidential) > 0:
-		document = concealIn(document, func(text string) string { return conceal.Within(text, o.confidential) })
+		document = conceal.Mapped(document, func(text string) string { return conceal.Within(text, o.confidential) })
 	}
 	if o.Secrets == nil {
 		return document
@@ -67,7 +67,7 @@ func (o *Object) Mute(values []string, content map[string]any) {
 		return
 	}
 	o.muted = append(o.muted, values...)
-	concealIn(content, func(field string) string {
+	conceal.Mapped(content, func(field string) string {
 		if slices.ContainsFunc(values, func(value string) bool { return conceal.InWord(field, value) }) {
 			o.muted = append(o.muted, field)
 		}
@@ -138,26 +138,6 @@ func (o *Object) calledIn(text string) string {
 		}
 	}
 	return text
-}
-
-func concealIn(v any, text func(string) string) any {
-	switch v := v.(type) {
-	case string:
-		return text(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, e := range v {
-			list[i] = concealIn(e, text)
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, e := range v {
-			m[text(k)] = concealIn(e, text)
-		}
-		return m
-	}
-	return v
 }
 
 // overlay takes from shown what differs from content there, wherever the document still has what content has.

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -198,20 +199,18 @@ func Identify(content map[string]any) (apiVersion, kind, namespace, name string)
 // one component.
 func (s *Set) AddBuilt(objects ...*Object) {
 	for _, o := range objects {
-		if o.Namespace == "" {
-			o.Namespace = s.namespace
-		}
+		o.Namespace = cmp.Or(o.Namespace, s.namespace)
 		same := func(other *Object) bool { return sameBuilt(other, o) }
 		switch classify(o.APIVersion, o.Kind, nil) {
 		case ours:
-			if contains(s.byKey[o.key()], same) {
+			if slices.ContainsFunc(s.byKey[o.key()], same) {
 				continue
 			}
 			s.objects = append(s.objects, o)
 			s.byKey[o.key()] = append(s.byKey[o.key()], o)
 			s.install(FluxNote{installed(o), o.Pos})
 		case data:
-			if contains(s.data[o.key()], same) {
+			if slices.ContainsFunc(s.data[o.key()], same) {
 				continue
 			}
 			s.data[o.key()] = append(s.data[o.key()], o)
@@ -417,13 +416,4 @@ func equal(a, b any) bool {
 		return true
 	}
 	return a == b
-}
-
-func contains(list []*Object, match func(*Object) bool) bool {
-	for _, o := range list {
-		if match(o) {
-			return true
-		}
-	}
-	return false
 }

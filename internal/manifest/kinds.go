@@ -88,12 +88,7 @@ func IsFlux1(group string) bool { return group == flux1Group || group == olderFl
 
 // mentionsFlux reports whether a file can hold an object that is kept.
 func mentionsFlux(data []byte) bool {
-	for _, group := range []string{"toolkit.flux", ExtensionsGroup, OperatorGroup, flux1Group, olderFlux1Group} {
-		if bytes.Contains(data, []byte(group)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"toolkit.flux", ExtensionsGroup, OperatorGroup, flux1Group, olderFlux1Group}, func(group string) bool { return bytes.Contains(data, []byte(group)) })
 }
 
 // looksLikeData reports whether a file that cannot be parsed was meant to be a ConfigMap or a Secret, and not a template of one.

@@ -77,10 +77,8 @@ func newSecret(o *Object, content map[string]any) (*Secret, error) {
 	if s.Type, err = r.text("type"); err != nil {
 		return nil, err
 	}
-	if s.Type == "" {
-		s.Type = "Opaque"
-	}
-	if err := r.merge(s.Data, "data", decodeBase64); err != nil {
+	s.Type = cmp.Or(s.Type, "Opaque")
+	if err := r.merge(s.Data, "data", base64.StdEncoding.DecodeString); err != nil {
 		return nil, err
 	}
 	if err := r.merge(s.Data, "stringData", plainText); err != nil {
@@ -147,9 +145,6 @@ func (r secretReader) merge(into map[string][]byte, field string, decode func(st
 	}
 	return nil
 }
-
-// decodeBase64 reads what encoding/json reads into a []byte. The error holds an offset, not a value.
-func decodeBase64(v string) ([]byte, error) { return base64.StdEncoding.DecodeString(v) }
 
 // requiredKeys are the keys without which the API server refuses a Secret of a type.
 var requiredKeys = map[string][]string{

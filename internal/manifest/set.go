@@ -89,9 +89,7 @@ func (n Note) String() string {
 
 // NewSet is an empty set. Objects without a namespace are in the one given, or in default.
 func NewSet(namespace string) *Set {
-	if namespace == "" {
-		namespace = "default"
-	}
+	namespace = cmp.Or(namespace, "default")
 	return &Set{
 		namespace: namespace,
 		data:      map[key][]*Object{},
@@ -323,8 +321,7 @@ type source struct {
 }
 
 func asParseError(d *document, err error) error {
-	var parse *ParseError
-	if errors.As(err, &parse) {
+	if _, ok := errors.AsType[*ParseError](err); ok {
 		return err
 	}
 	return d.errorAt(&yaml.Node{Line: 1, Column: 1}, plainMessage(err))

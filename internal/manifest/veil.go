@@ -83,7 +83,7 @@ func (o *Object) taintsOf(fields [][]any) []string {
 
 func within(field any, texts []string) []string {
 	var found []string
-	_ = concealIn(field, func(text string) string {
+	_ = conceal.Mapped(field, func(text string) string {
 		for _, t := range texts {
 			if conceal.MadeOf(text, []string{t}) && !slices.Contains(found, t) {
 				found = append(found, t)
@@ -149,7 +149,7 @@ func withNames(v any, replace func(string) string) any {
 		for k, item := range v {
 			switch k {
 			case "revision", "lastAttemptedRevision", "lastAppliedRevision", "observedChartName", "observedSourceArtifactRevision", "observedValuesFiles":
-				m[k] = concealIn(item, replace)
+				m[k] = conceal.Mapped(item, replace)
 			default:
 				m[k] = withNames(item, replace)
 			}

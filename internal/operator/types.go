@@ -5,6 +5,7 @@ package operator
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -212,12 +213,7 @@ func (c *Chart) RefOr(otherwise string) string {
 
 // Ignored reports that Flux 1 would not apply the object. Only "true" counts.
 func (hr *HelmRelease) Ignored() bool {
-	for _, name := range []string{"fluxcd.io/ignore", "flux.weave.works/ignore"} {
-		if hr.Annotations[name] == "true" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"fluxcd.io/ignore", "flux.weave.works/ignore"}, func(name string) bool { return hr.Annotations[name] == "true" })
 }
 
 // defaultRetries is how many times a release that was rolled back is upgraded again, unless the release says otherwise.

@@ -25,63 +25,16 @@ type Operated struct {
 	Sources *Sources
 }
 
-// decideOperated goes through the operator's own list, as far as it needs no cluster: a chart and values, no release yet, another
-// spec, another chart, a dry run that differs.
-func decideOperated(p Pair, against string) Change {
-	before, after := p.Before, p.After
-	switch {
-	case after == nil:
-		return removedOperated(before, against)
-	case before == nil:
-		return addedOperated(after, against)
-	}
-	c := begun(after)
-	c.Before, c.ValuesBefore = before.Chart, before.Values
-	switch {
-	case after.Suspended:
-		c.add(Reason{Code: ReasonSuspended, Text: "ignored by Flux 1: nothing happens until the annotation is removed"})
-		return c
-	case after.Blocked != "":
-		c.Action = Blocked
-		c.add(Reason{Code: ReasonBlocked, Text: after.Blocked})
-		return c
-	}
-	c.operatedTarget(before, after)
-	c.spec(before.Operated, after.Operated)
-	upgraded := c.revision(before, after)
+// operatedReasons goes through the operator's own list, as far as it needs no cluster: another spec, another chart, a dry run
+// that differs.
+func (c *Change) operatedReasons(p Pair) {
+	c.operatedTarget(p.Before, p.After)
+	c.spec(p.Before.Operated, p.After.Operated)
+	upgraded := c.revision(p.Before, p.After)
 	c.values(p, "values changed")
 	if !upgraded {
-		c.dryRun(before, after)
+		c.dryRun(p.Before, p.After)
 	}
-	if before.Blocked != "" {
-		c.upgrade(Reason{Code: ReasonBlockedBefore, Text: "was blocked", After: before.Blocked, Note: "an install if it was never installed"})
-	}
-	if before.Suspended {
-		c.add(Reason{Code: ReasonSuspended, Text: "not ignored any more: what is installed may be older than " + against})
-	}
-	if len(c.Reasons) == 0 {
-		c.add(Reason{Code: ReasonUnchanged, Text: "no change"})
-	}
-	return c
-}
-
-func addedOperated(r *Release, against string) Change {
-	c := added(r, against)
-	switch {
-	case r.Suspended:
-		c.Reasons[0].Text = "ignored by Flux 1: it is not applied until the annotation is removed"
-	case c.Action == Install && against == TheLastFetch:
-		c.Reasons[0].Text = "install or upgrade (no earlier run is recorded)"
-	}
-	return c
-}
-
-func removedOperated(r *Release, against string) Change {
-	c := removed(r, against)
-	if r.Suspended {
-		c.Reasons[0].Text = "removed while Flux 1 ignored it: the HelmRelease stays in the cluster as it is"
-	}
-	return c
 }
 
 // operatedTarget compares where the release is. The operator finds none by the other name, and never looks at the former one again.

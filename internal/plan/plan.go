@@ -129,12 +129,7 @@ func (p Pair) Differs() bool {
 
 // operated reports whether it is a release of Flux 1, on whichever sides it is.
 func (p Pair) operated() bool {
-	for _, r := range []*Release{p.Before, p.After} {
-		if r != nil && r.Operated == nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc([]*Release{p.Before, p.After}, func(r *Release) bool { return r != nil && r.Operated == nil })
 }
 
 // Match puts together what is the same HelmRelease, in the order of after and then of what is only before.
@@ -189,27 +184,47 @@ func (c *Change) NotRendered(text string) { c.add(Reason{Code: ReasonNotRendered
 func (c *Change) add(r Reason) { c.Reasons = append(c.Reasons, r) }
 
 func decide(p Pair, against string) Change {
-	if p.operated() {
-		return decideOperated(p, against)
-	}
-	before, after := p.Before, p.After
+	before, after, w := p.Before, p.After, p.wording()
 	switch {
 	case after == nil:
-		return removed(before, against)
+		return removed(before, against, w)
 	case before == nil:
-		return added(after, against)
+		return added(after, against, w)
 	}
 	c := begun(after)
 	c.Before, c.ValuesBefore = before.Chart, before.Values
 	switch {
 	case after.Suspended:
-		c.add(Reason{Code: ReasonSuspended, Text: "suspended: nothing happens until it is resumed"})
+		c.add(Reason{Code: ReasonSuspended, Text: w.suspended})
 		return c
 	case after.Blocked != "":
 		c.Action = Blocked
 		c.add(Reason{Code: ReasonBlocked, Text: after.Blocked})
 		return c
 	}
+	if p.operated() {
+		c.operatedReasons(p)
+	} else {
+		c.reasons(p)
+	}
+	if before.Blocked != "" {
+		c.upgrade(Reason{Code: ReasonBlockedBefore, Text: "was blocked", After: before.Blocked, Note: "an install if it was never installed"})
+	}
+	if !p.operated() {
+		c.fields(before, after)
+	}
+	if before.Suspended {
+		c.add(Reason{Code: ReasonSuspended, Text: w.resumed + ": what is installed may be older than " + against})
+	}
+	if len(c.Reasons) == 0 {
+		c.add(Reason{Code: ReasonUnchanged, Text: w.unchanged})
+	}
+	return c
+}
+
+// reasons goes through helm-controller's list.
+func (c *Change) reasons(p Pair) {
+	before, after := p.Before, p.After
 	c.target(before, after)
 	c.chart(before, after)
 	c.values(p, "release config values changed")
@@ -222,17 +237,23 @@ func decide(p Pair, against string) Change {
 	if after.Forced != "" && after.Forced != before.Forced {
 		c.upgrade(Reason{Code: ReasonForced, Text: "forced by reconcile.fluxcd.io/forceAt"})
 	}
-	if before.Blocked != "" {
-		c.upgrade(Reason{Code: ReasonBlockedBefore, Text: "was blocked", After: before.Blocked, Note: "an install if it was never installed"})
+}
+
+// wording says what Flux 1 and Flux 2 call the same.
+type wording struct{ suspended, notInstalled, left, resumed, unchanged, unrecorded string }
+
+func (p Pair) wording() wording {
+	if p.operated() {
+		return wording{
+			"ignored by Flux 1: nothing happens until the annotation is removed", "ignored by Flux 1: it is not applied until the annotation is removed",
+			"removed while Flux 1 ignored it: the HelmRelease stays in the cluster as it is", "not ignored any more", "no change",
+			"install or upgrade (no earlier run is recorded)",
+		}
 	}
-	c.fields(before, after)
-	if before.Suspended {
-		c.add(Reason{Code: ReasonSuspended, Text: "resumed: what is installed may be older than " + against})
+	return wording{
+		"suspended: nothing happens until it is resumed", "suspended: it is not installed until it is resumed",
+		"removed while it is suspended: helm-controller leaves the release installed", "resumed", "neither chart nor values nor spec changed", "",
 	}
-	if len(c.Reasons) == 0 {
-		c.add(Reason{Code: ReasonUnchanged, Text: "neither chart nor values nor spec changed"})
-	}
-	return c
 }
 
 // begun is the change of a release to which nothing happens so far.
@@ -241,27 +262,31 @@ func begun(r *Release) Change {
 	return Change{ID: r.ID, File: r.File, Action: None, Release: &target, Chart: r.Asked, After: r.Chart, ValuesAfter: r.Values}
 }
 
-func added(r *Release, against string) Change {
+func added(r *Release, against string, w wording) Change {
 	c := begun(r)
 	switch {
 	case r.Suspended:
-		c.add(Reason{Code: ReasonSuspended, Text: "suspended: it is not installed until it is resumed"})
+		c.add(Reason{Code: ReasonSuspended, Text: w.notInstalled})
 	case r.Blocked != "":
 		c.Action = Blocked
 		c.add(Reason{Code: ReasonBlocked, Text: r.Blocked})
 	default:
 		c.Action = Install
-		c.add(Reason{Code: ReasonNew, Text: "not in " + against})
+		text := "not in " + against
+		if w.unrecorded != "" && against == TheLastFetch {
+			text = w.unrecorded
+		}
+		c.add(Reason{Code: ReasonNew, Text: text})
 	}
 	return c
 }
 
-func removed(r *Release, against string) Change {
+func removed(r *Release, against string, w wording) Change {
 	c := begun(r)
 	c.Before, c.After, c.ValuesBefore, c.ValuesAfter = r.Chart, nil, r.Values, ""
 	switch {
 	case r.Suspended:
-		c.add(Reason{Code: ReasonSuspended, Text: "removed while it is suspended: helm-controller leaves the release installed"})
+		c.add(Reason{Code: ReasonSuspended, Text: w.left})
 	case r.Kept:
 		c.add(Reason{Code: ReasonKept, Text: "removed, but its Kustomization does not prune: the HelmRelease stays in the cluster"})
 	default:

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,10 +118,7 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 	}
 	sources := map[string]*Result{}
 	for _, s := range obj.Spec.Sources {
-		namespace := s.Namespace
-		if namespace == "" {
-			namespace = adm.Object.Namespace
-		}
+		namespace := cmp.Or(s.Namespace, adm.Object.Namespace)
 		if err := r.inventory.Access(adm.Object.Namespace, s.Kind, namespace, s.Name); err != nil {
 			return nil, status.AccessDenied.Stall(fmt.Errorf("cross-namespace reference to source %s/%s/%s is not allowed", s.Kind, namespace, s.Name))
 		}

@@ -49,8 +49,7 @@ func temporaryFailure(err error) error {
 
 // storageFailure attaches the storage's own reason where it has one.
 func storageFailure(err error, otherwise status.Reason) error {
-	var dir *store.DirectoryError
-	if errors.As(err, &dir) {
+	if _, ok := errors.AsType[*store.DirectoryError](err); ok {
 		return status.DirectoryCreationFailed.Wrap(err)
 	}
 	return otherwise.Wrap(err)

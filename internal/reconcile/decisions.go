@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -101,12 +102,8 @@ func decideVersion(ctx context.Context, candidates []resolve.Candidate, asked, c
 	if more := len(candidates) - len(names); more > 0 {
 		listed += fmt.Sprintf(" and %d more", more)
 	}
-	if asked == "" {
-		asked = "*"
-	}
-	if chosen == "" {
-		chosen = "none of them"
-	}
+	asked = cmp.Or(asked, "*")
+	chosen = cmp.Or(chosen, "none of them")
 	fetch.Decided(ctx, "candidates: %s; '%s' takes %s", listed, asked, chosen)
 }
 

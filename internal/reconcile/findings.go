@@ -92,8 +92,7 @@ func pathOf(obj *manifest.Object, code finding.Code, err error) []any {
 	}](err); ok && located.Path() != nil {
 		return located.Path()
 	}
-	var tag *tagMissingError
-	if errors.As(err, &tag) && !inventory.IsRelease(obj) {
+	if _, ok := errors.AsType[*tagMissingError](err); ok && !inventory.IsRelease(obj) {
 		return []any{"spec", "ref", "tag"}
 	}
 	if path := referencePath(obj, err); path != nil {

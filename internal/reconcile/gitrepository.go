@@ -270,21 +270,11 @@ func (s *sparse) prune(dir string) error {
 }
 
 func (s *sparse) below(name string) bool {
-	for _, w := range s.wanted {
-		if w == "." || name == w || strings.HasPrefix(name, w+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.wanted, func(w string) bool { return w == "." || name == w || strings.HasPrefix(name, w+"/") })
 }
 
 func (s *sparse) above(name string) bool {
-	for _, w := range s.wanted {
-		if strings.HasPrefix(w, name+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.wanted, func(w string) bool { return strings.HasPrefix(w, name+"/") })
 }
 
 // wholeTree stands for everything in a repository.

@@ -233,7 +233,7 @@ func (p *chartReconciliation) same(current *meta.Artifact, pending *store.Pendin
 func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {
-		return nil, unsupportedSource(ref.Kind)
+		return nil, status.UnsupportedSourceKind.Wrap(fmt.Errorf("unsupported source kind '%s', must be one of: %v", ref.Kind, chartSources()))
 	}
 	adm, err := p.findSource(obj)
 	if err != nil {

@@ -33,8 +33,7 @@ type indexCharts struct {
 }
 
 func (c *indexCharts) refused(err error) error {
-	var unreadable *helmrepo.IndexError
-	if errors.As(err, &unreadable) {
+	if _, ok := errors.AsType[*helmrepo.IndexError](err); ok {
 		return status.ChartPullError.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 	}
 	return referenceFailure(err)
@@ -166,8 +165,8 @@ func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst
 	var failed []error
 	for {
 		err := c.repo.indexed.Archive(ctx, chosen, dst, limit)
-		var elsewhere *helmrepo.OCIURLError
-		if errors.As(err, &elsewhere) {
+		elsewhere, ok := errors.AsType[*helmrepo.OCIURLError](err)
+		if ok {
 			failed = append(failed, helmrepo.FailedBefore(err)...)
 			ref := elsewhere.Reference()
 			chosen.URLs = chosen.URLs[max(slices.Index(chosen.URLs, ref), 0)+1:]

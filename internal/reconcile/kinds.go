@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"fmt"
-
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
@@ -84,11 +82,9 @@ func Kinds() Table {
 	}
 }
 
-func kindOfObject(obj *manifest.Object) (*kind, bool) { return Kinds().of(obj) }
-
 // HasNoStatus reports whether an object has no status by design.
 func HasNoStatus(obj *manifest.Object) bool {
-	k, ok := kindOfObject(obj)
+	k, ok := Kinds().of(obj)
 	if !ok {
 		return false
 	}
@@ -100,10 +96,4 @@ func HasNoStatus(obj *manifest.Object) bool {
 // is one of HelmReleases.
 func chartSources() []string {
 	return []string{sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.BucketKind}
-}
-
-// unsupportedSource is for objects that came past admission, which knows the kinds
-// of sources.
-func unsupportedSource(kind string) error {
-	return status.UnsupportedSourceKind.Wrap(fmt.Errorf("unsupported source kind '%s', must be one of: %v", kind, chartSources()))
 }

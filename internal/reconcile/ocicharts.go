@@ -69,8 +69,7 @@ type registryCharts struct {
 }
 
 func (c *registryCharts) refused(err error) error {
-	var unpinned *downloadError
-	if errors.As(err, &unpinned) {
+	if unpinned, ok := errors.AsType[*downloadError](err); ok {
 		return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", unpinned.err))
 	}
 	return pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))

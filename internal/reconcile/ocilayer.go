@@ -32,7 +32,7 @@ func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIR
 		return status.OCILayerOperationFailed.Wrap(fmt.Errorf("failed to parse artifact manifest: %w", err))
 	}
 	if err != nil {
-		return ociFailure(status.OCIPullFailed, pullError(obj, err))
+		return ociFailure(status.OCIPullFailed, fmt.Errorf("failed to pull artifact from '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 	}
 	layer, err := artifact.Layer(obj.GetLayerMediaType())
 	if err != nil {
@@ -59,10 +59,6 @@ func (r *Reconciler) manifestOf(ctx context.Context, at *ociArtifact) (*oci.Arti
 	}
 	key := chartKey{at.identity, "", at.digest.String()}
 	return r.artifacts.Do(ctx, key, func() (*oci.Artifact, error) { return at.repo.Manifest(ctx, at.digest) })
-}
-
-func pullError(obj *sourcev1.OCIRepository, err error) error {
-	return fmt.Errorf("failed to pull artifact from '%s': %w", auth.RedactURL(obj.Spec.URL), err)
 }
 
 type layerTransfer struct {

@@ -46,8 +46,7 @@ func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCI
 
 // withoutPath returns the error without the name, which the message has already.
 func withoutPath(err error) error {
-	var e *fs.PathError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}
 	return err

@@ -367,8 +367,7 @@ func (p *ociReconciliation) artifactSigner(ctx context.Context, v verification, 
 
 // reasonOf leaves out of a refusal that nothing matches.
 func reasonOf(err error) error {
-	var refused *verify.RefusedError
-	if errors.As(err, &refused) && refused.Err != nil {
+	if refused, ok := errors.AsType[*verify.RefusedError](err); ok && refused.Err != nil {
 		return refused.Err
 	}
 	return err

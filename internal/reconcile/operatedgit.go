@@ -50,12 +50,7 @@ func readsOutside(hr *operator.HelmRelease) bool {
 	if hr == nil {
 		return false
 	}
-	for _, from := range hr.Spec.ValuesFrom {
-		if from.ChartFileRef != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(hr.Spec.ValuesFrom, func(from operator.ValuesFromSource) bool { return from.ChartFileRef != nil })
 }
 
 // missingDependencies are what a chart requires and has to be fetched for it. A chart of a HelmRelease of Flux 1 loses what it

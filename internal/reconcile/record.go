@@ -164,7 +164,8 @@ func (r *Result) content() map[string]any {
 
 func (r *Result) show() map[string]any {
 	concealed := r.Object.Object.Conceal(r.Object.Content)
-	content, _ := redactedCopy(concealed).(map[string]any)
+	// Annotations may quote whole manifests: it is not enough to look at the fields that are URLs.
+	content, _ := withTexts(concealed, RedactText).(map[string]any)
 	keepValues(content, concealed)
 	metadata, ok := content["metadata"].(map[string]any)
 	if len(r.notes) == 0 || !ok {
@@ -180,11 +181,6 @@ func (r *Result) show() map[string]any {
 	}
 	return content
 }
-
-// redactedCopy copies a value with every URL in its strings redacted. Annotations may
-// quote whole manifests (kubectl's last-applied-configuration does), so it is not
-// enough to look at the fields that are URLs.
-func redactedCopy(value any) any { return withTexts(value, RedactText) }
 
 // withTexts copies a value of JSON with every string but the keys of maps replaced.
 func withTexts(value any, replace func(string) string) any {

@@ -156,8 +156,7 @@ func newTrust(o Options, reading func() http.RoundTripper) func() *Trust {
 // verificationFailure makes SourceVerified false, and nothing else.
 func verificationFailure(err error) error {
 	f := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: err.Error(), Err: err}
-	var verify *git.VerificationError
-	if errors.As(err, &verify) {
+	if verify, ok := errors.AsType[*git.VerificationError](err); ok {
 		f.Reason = status.Reason(verify.Reason)
 		if verify.Stalled {
 			f.Stalled = f.Reason

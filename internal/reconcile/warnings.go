@@ -35,8 +35,8 @@ func (w *warnings) warnAt(code finding.Code, text string, path ...any) {
 
 // warnWithheld reports a credential of the environment that is not used, if there is one.
 func (w *warnings) warnWithheld(err error) {
-	var withheld *auth.WithheldError
-	if !errors.As(err, &withheld) {
+	withheld, ok := errors.AsType[*auth.WithheldError](err)
+	if !ok {
 		return
 	}
 	field := map[string]string{"http": "url", "insecure-skip-tls-verify": "url"}[withheld.By]

@@ -290,10 +290,5 @@ func (r *Renderer) plainObjects(dir string) map[string]string {
 
 // overlay reports whether a directory includes one that lies outside of it: what applies it may well give it a namespace.
 func (c *closure) overlay() bool {
-	for _, d := range c.dirs[1:] {
-		if !inside(c.dirs[0].path, d.path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.dirs[1:], func(d *directory) bool { return !inside(c.dirs[0].path, d.path) })
 }

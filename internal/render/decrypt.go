@@ -251,9 +251,7 @@ func (d *decrypter) replacements(c *closure, display func(string) string) (repla
 
 func copyMap(m map[string]any) map[string]any {
 	c := make(map[string]any, len(m))
-	for k, v := range m {
-		c[k] = v
-	}
+	maps.Copy(c, m)
 	return c
 }
 

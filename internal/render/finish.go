@@ -329,8 +329,12 @@ func owned(f *flux, content map[string]any) map[string]any {
 	}
 	annotations := map[string]string{}
 	if common := f.spec.CommonMetadata; common != nil {
-		maps.Copy(labels, common.Labels)
-		maps.Copy(annotations, common.Annotations)
+		for k, v := range common.Labels {
+			labels[k] = v
+		}
+		for k, v := range common.Annotations {
+			annotations[k] = v
+		}
 	}
 	add := func(field string, values map[string]string) {
 		if len(values) == 0 {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -248,9 +249,7 @@ func (f *flux) edit(k *types.Kustomization, c *closure) error {
 			k.Images = append(k.Images, image)
 			continue
 		}
-		if image.NewName == "" {
-			image.NewName = k.Images[at].NewName
-		}
+		image.NewName = cmp.Or(image.NewName, k.Images[at].NewName)
 		if image.NewTag == "" && image.Digest == "" {
 			image.NewTag, image.Digest = k.Images[at].NewTag, k.Images[at].Digest
 		}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -191,10 +192,7 @@ func (e *unmadeError) Unwrap() error { return e.err }
 
 func (m *output) source(r *Renderer, i int, built sources, way []string) (*generate.Tree, error) {
 	s := m.spec.Sources[i]
-	namespace := s.Namespace
-	if namespace == "" {
-		namespace = m.object.Namespace
-	}
+	namespace := cmp.Or(s.Namespace, m.object.Namespace)
 	if stand, root, err := r.standIn(s.Kind, namespace, s.Name); stand != nil || err != nil {
 		if err != nil {
 			return nil, manifest.Fault(m.object, err, "spec", "sources", i)

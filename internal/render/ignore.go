@@ -51,10 +51,7 @@ type artifact struct {
 
 func (r *Renderer) artifactOf(f *flux, built sources) artifact {
 	ref := f.spec.SourceRef
-	namespace := ref.Namespace
-	if namespace == "" {
-		namespace = f.object.Namespace
-	}
+	namespace := cmp.Or(ref.Namespace, f.object.Namespace)
 	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: r.sourceFor(f.object, built, ref.Kind, namespace, ref.Name)}
 	if a.source != nil && a.git {
 		a.ignore = manifest.At[string](a.source.Content, "spec", "ignore")

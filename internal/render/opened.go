@@ -3,6 +3,7 @@ package render
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	sigsyaml "sigs.k8s.io/yaml"
@@ -71,12 +72,7 @@ func (r *Renderer) given(used []string) []string {
 }
 
 func (v *variables) hides(used []string) bool {
-	for _, name := range used {
-		if v.secret[name] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(used, func(name string) bool { return v.secret[name] })
 }
 
 func unexpanded(v, shown any) any {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -238,9 +239,7 @@ func (p *pathResolver) sources(entries []string, secret bool, field ...any) []st
 		if !ok {
 			continue
 		}
-		if key == "" {
-			key = filepath.Base(filepath.FromSlash(path))
-		}
+		key = cmp.Or(key, filepath.Base(filepath.FromSlash(path)))
 		if secret {
 			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: key})
 		}

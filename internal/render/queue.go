@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -34,9 +35,7 @@ func (b *builder) ready(o *manifest.Object) bool {
 		return true
 	}
 	namespace, name := manifest.At[string](o.Content, "spec", "sourceRef", "namespace"), manifest.At[string](o.Content, "spec", "sourceRef", "name")
-	if namespace == "" {
-		namespace = o.Namespace
-	}
+	namespace = cmp.Or(namespace, o.Namespace)
 	if stand, _, _ := b.standIn(externalArtifact, namespace, name); stand != nil {
 		return true
 	}
@@ -68,7 +67,7 @@ func (b *builder) locateOrPark(o *manifest.Object) {
 func (b *builder) finishAll() {
 	for b.ctx.Err() == nil {
 		switch {
-		case b.finishComplete(), b.wake(b.answered), b.fetch(b.certain), b.finishFirst(), b.expandNext(), b.fetch(b.defined), b.wake(ofGenerator):
+		case b.finishComplete(), b.wake(b.answered), b.fetch(b.certain), b.finishFirst(), b.expandNext(), b.fetch(b.defined), b.wake(func(p parked) bool { return p.need == nil }):
 		case b.entered && b.fetch(func(Need) bool { return true }):
 		default:
 			return
@@ -80,8 +79,6 @@ func (b *builder) finishAll() {
 func (b *builder) answered(p parked) bool {
 	return p.need != nil && (b.arrived.asked[*p.need] || b.arrived.lost[p.need.Source])
 }
-
-func ofGenerator(p parked) bool { return p.need == nil }
 
 // wake goes on with the first of certain Kustomizations that are parked, those that are ready before others. It reports
 // whether there was one.

@@ -240,9 +240,7 @@ func (r *Renderer) rootOf(path string) string {
 
 func (r *Renderer) parsed() map[string]*manifest.File {
 	files := make(map[string]*manifest.File, len(r.byPath))
-	for path, f := range r.byPath {
-		files[path] = f
-	}
+	maps.Copy(files, r.byPath)
 	return files
 }
 

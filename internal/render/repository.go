@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -128,12 +129,7 @@ func (r *repository) skips(info os.FileInfo) bool {
 	if info.Name() == ".git" {
 		return true
 	}
-	for _, s := range r.skip {
-		if os.SameFile(s, info) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.skip, func(s os.FileInfo) bool { return os.SameFile(s, info) })
 }
 
 func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte, what string) *confined {

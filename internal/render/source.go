@@ -41,10 +41,7 @@ func (e *elsewhereError) Hint() string {
 // repository that the Kustomization itself is in.
 func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*repository, error) {
 	ref := f.spec.SourceRef
-	namespace := ref.Namespace
-	if namespace == "" {
-		namespace = o.Namespace
-	}
+	namespace := cmp.Or(ref.Namespace, o.Namespace)
 	stand, root, err := r.standIn(ref.Kind, namespace, ref.Name)
 	if err != nil {
 		return nil, err

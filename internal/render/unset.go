@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,10 +165,7 @@ func (b *builder) warnUnset() {
 		if len(uses) > 1 {
 			text += fmt.Sprintf(", here and in %d more", len(uses)-1)
 		}
-		hint := note.hint
-		if hint == "" {
-			hint = "set it with --substitute " + name + "=…, or write ${" + name + ":=default}; --substitute-strict makes it an error"
-		}
+		hint := cmp.Or(note.hint, "set it with --substitute "+name+"=…, or write ${"+name+":=default}; --substitute-strict makes it an error")
 		b.warnAt(finding.UnsetVariable, note.object, text, hint, note.pos)
 	}
 }

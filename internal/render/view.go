@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -35,9 +36,7 @@ func newView(root string) *view {
 // add puts a file into the view, at a slash-separated path below its root.
 func (v *view) add(name string, f viewFile) {
 	at := filepath.Join(v.root, filepath.FromSlash(name))
-	if f.original == "" {
-		f.original = at
-	}
+	f.original = cmp.Or(f.original, at)
 	v.files[at] = f
 	for at != v.root {
 		dir := filepath.Dir(at)

@@ -1,9 +1,11 @@
 package status
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,9 +55,7 @@ func successEvents(prev Previous, o Outcome) []Event {
 		})
 	}
 	announce := Event{Message: o.Announce, Annotations: annotations(o.Artifact)}
-	if announce.Message == "" {
-		announce.Message = o.Stored.Message
-	}
+	announce.Message = cmp.Or(announce.Message, o.Stored.Message)
 	switch changed := !prev.stored() || !prev.Artifact.HasDigest(digestOf(o.Artifact)); {
 	case changed:
 		announce.Reason = newReason(o.Stored.Reason)
@@ -78,12 +78,7 @@ func newReason(stored Reason) Reason {
 
 func failedBefore(prev Previous) bool {
 	before := conditions{list: prev.Conditions}
-	for _, typ := range []string{fetchFailed, buildFailed, storageFailed, includeUnavailable} {
-		if before.get(typ) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{fetchFailed, buildFailed, storageFailed, includeUnavailable}, func(typ string) bool { return before.get(typ) != nil })
 }
 
 func revisionOf(a *meta.Artifact) string {

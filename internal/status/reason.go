@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -176,9 +177,7 @@ func (r Reason) Wrap(err error) error {
 		Unverified: t.unverifies,
 		Err:        err,
 	}
-	if f.Type == "" {
-		f.Type = sourcev1.FetchFailedCondition
-	}
+	f.Type = cmp.Or(f.Type, sourcev1.FetchFailedCondition)
 	if t.reason != "" {
 		f.Reason = t.reason
 	}

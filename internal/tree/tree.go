@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,15 +36,9 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Entries == 0 {
-		l.Entries = DefaultEntries
-	}
-	if l.File == 0 {
-		l.File = DefaultFile
-	}
-	if l.Total == 0 {
-		l.Total = DefaultTotal
-	}
+	l.Entries = cmp.Or(l.Entries, DefaultEntries)
+	l.File = cmp.Or(l.File, DefaultFile)
+	l.Total = cmp.Or(l.Total, DefaultTotal)
 	return l
 }
 

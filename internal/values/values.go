@@ -156,8 +156,7 @@ func (c *composition) add(r Reference, data []byte) error {
 		if err == nil {
 			c.origins.note(&r, nil, setter(r, string(data)))
 		}
-		var limit *limitError
-		if errors.As(err, &limit) {
+		if _, ok := errors.AsType[*limitError](err); ok {
 			return err // which quotes nothing
 		}
 		return concealed(r, "cannot be set at its target path", err)
@@ -252,9 +251,7 @@ func keysHint(r Reference, data map[string][]byte) string {
 func (c *composition) merge(a, b map[string]any) map[string]any {
 	c.merged += len(a) + len(b)
 	merged := make(map[string]any, len(a)+len(b))
-	for k, v := range a {
-		merged[k] = v
-	}
+	maps.Copy(merged, a)
 	for k, v := range b {
 		over, isMap := v.(map[string]any)
 		under, wasMap := merged[k].(map[string]any)
