@@ -237,7 +237,7 @@ func TestRunnerCharts(t *testing.T) {
 	s := newStage(t)
 	workflow := example(t, "ci/github.yml")
 	out := s.act("push", workflow, 0)
-	s.holds(out, "has the checksum of the release", "podinfo-6.9.2.tgz", "saved: helmsrc-v1-Linux-fetch-", "Summary - ## helmsrc fetch", "| ✅ ready | HelmChart apps/apps-podinfo | 6.9.2 |")
+	s.holds(out, "has the checksum of the release", "podinfo   6.9.2 ", "saved: helmsrc-v1-Linux-fetch-", "Summary - ## helmsrc fetch", "| ✅ ready | HelmChart apps/apps-podinfo | 6.9.2 |")
 	if len(s.api.sarif) != 1 || !strings.Contains(s.api.sarif[0], `"executionSuccessful": true`) {
 		t.Errorf("code scanning got %q", s.api.sarif)
 	}
@@ -284,8 +284,8 @@ func TestRunnerGuide(t *testing.T) {
 	}
 	for i, texts := range [][]string{
 		{"2 valid, 0 invalid", "Summary - ## helmsrc validate"},
-		{"podinfo-6.9.2.tgz", "| apps\n"},
-		{"podinfo-6.9.2.tgz"},
+		{"podinfo   6.9.2 ", "| apps\n"},
+		{"podinfo   6.9.2 "},
 		{"2 valid, 0 invalid"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -366,7 +366,7 @@ func TestRunnerShards(t *testing.T) {
 	// act does not know the index of a job.
 	workflow := strings.NewReplacer("${{ strategy.job-index }}", "${{ matrix.shard }}", "${{ strategy.job-total }}", "4").Replace(example(t, "shards/github.yml"))
 	out := s.act("push", workflow, 0)
-	s.holds(out, "podinfo-6.8.0.tgz", "podinfo-6.9.2.tgz", "app0", "app7")
+	s.holds(out, "app0/podinfo   podinfo   6.8.0 ", "app7/podinfo   podinfo   6.8.0 ", "apps/podinfo   podinfo   6.9.2 ")
 }
 
 // TestRunnerOutputs: a step after the action that failed reads what it says of itself.
@@ -388,7 +388,7 @@ jobs:
           jq -Mc '[."exit-code", .failed, ."failed-objects", .errors, .version]' <<<"$OUTPUTS"
           grep -c '<failure' junit.xml
 `, 1)
-	s.holds(out, `["1","2","HelmChart apps/apps-podinfo\nHelmRelease apps/podinfo","2","v0.1.0"]`, "::error")
+	s.holds(out, `["1","1","HelmChart apps/apps-podinfo","1","v0.1.0"]`, "::error")
 }
 
 // TestRunnerLock: a lock file that fits passes, and one that does not fit any longer fails with what to do.

@@ -81,7 +81,7 @@ func TestRunnerGitLab(t *testing.T) {
 	if findings := codeQuality(t, left("validate/gl-code-quality-report.json")); len(findings) != 0 {
 		t.Errorf("findings %+v", findings)
 	}
-	s.holds(job("fetch", 0), "podinfo-6.9.2.tgz")
+	s.holds(job("fetch", 0), "podinfo   6.9.2 ")
 	for range 2 {
 		s.holds(job("plan", 0), "1 to upgrade")
 		if len(n.bodies) != 1 || !strings.Contains(n.bodies[0], "6.8.0") {
