@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"net"
+	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
@@ -21,6 +22,19 @@ func (e *OfflineError) Error() string {
 		return e.What + " is not in " + e.Bundle + ", and --from opens no connection"
 	}
 	return e.What + " is not in the cache, and --offline opens no connection"
+}
+
+// Address is the URL of what is missing, "" if there is none.
+func (e *OfflineError) Address() string {
+	for word := range strings.FieldsSeq(e.What) {
+		if strings.Contains(word, "://") {
+			return word
+		}
+		if strings.Contains(word, "/") {
+			return "oci://" + word
+		}
+	}
+	return ""
 }
 
 // Finding is what is wrong.

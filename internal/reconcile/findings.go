@@ -178,9 +178,11 @@ func steps(field string) []any {
 // Cause is equal for failures that are one server's: it cannot be reached, or answers nothing that was asked for. It is empty for a
 // failure that may be the object's own.
 func (r *Result) cause() string {
-	code := CodeOf(r.Failure)
+	code, why := CodeOf(r.Failure), ""
 	switch code {
+	case finding.Offline:
 	case finding.Unreachable, finding.Certificate, finding.TimedOut, finding.ServerError:
+		why = innermost(r.Failure)
 	default:
 		return ""
 	}
@@ -188,7 +190,7 @@ func (r *Result) cause() string {
 	if host == "" {
 		return ""
 	}
-	return string(code) + " " + r.Object.Object.Kind + " " + host + " " + innermost(r.Failure)
+	return string(code) + " " + host + " " + why
 }
 
 // innermost is the text of the error that the others are about, which names no object.
@@ -210,8 +212,12 @@ func hostOf(err error) string {
 	address := ""
 	if answer, ok := errors.AsType[*fetch.StatusError](err); ok {
 		address = answer.URL
+	} else if request, ok := errors.AsType[*fetch.RequestError](err); ok {
+		address = request.URL
 	} else if request, ok := errors.AsType[*url.Error](err); ok {
 		address = request.URL
+	} else if offline, ok := errors.AsType[*fetch.OfflineError](err); ok {
+		address = offline.Address()
 	}
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Host
