@@ -164,39 +164,43 @@ func (s *Store) known() ([]Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := remembered(root)
+	kinds, err := subdirs(root, stateDir)
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range s.options.Kinds {
-		stored, err := stored(root, strings.ToLower(kind))
-		if err != nil {
+	var keys []Key
+	for _, kind := range kinds {
+		if keys, err = appendKeys(keys, root, stateDir, kind, stateNames); err != nil {
 			return nil, err
 		}
-		keys = append(keys, stored...)
+	}
+	for _, kind := range s.options.Kinds {
+		if kind = strings.ToLower(kind); !validName(kind) {
+			return nil, notName("kind", kind)
+		}
+		if keys, err = appendKeys(keys, root, ".", kind, subdirs); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortFunc(keys, compareKeys)
 	return slices.Compact(keys), nil
 }
 
-// remembered finds the objects that have a record or a lock.
-func remembered(root *os.Root) (keys []Key, err error) {
-	kinds, err := subdirs(root, stateDir)
+// appendKeys adds the objects of a kind that have a name in a directory for each namespace.
+func appendKeys(keys []Key, root *os.Root, dir, kind string, list func(root *os.Root, dir string) ([]string, error)) ([]Key, error) {
+	namespaces, err := subdirs(root, path.Join(dir, kind))
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range kinds {
-		namespaces, err := subdirs(root, path.Join(stateDir, kind))
+	for _, namespace := range namespaces {
+		names, err := list(root, path.Join(dir, kind, namespace))
 		if err != nil {
 			return nil, err
 		}
-		for _, namespace := range namespaces {
-			names, err := stateNames(root, path.Join(stateDir, kind, namespace))
-			if err != nil {
-				return nil, err
-			}
-			for _, name := range names {
-				keys = appendValid(keys, Key{kind, namespace, name})
+		for _, name := range names {
+			k := Key{kind, namespace, name}
+			if checked, err := k.checked(); err == nil && checked == k {
+				keys = append(keys, k)
 			}
 		}
 	}
@@ -228,34 +232,6 @@ func stateName(file string) (string, bool) {
 		return name, true
 	}
 	return strings.CutSuffix(file, lockSuffix)
-}
-
-// stored finds the objects of the kind that have a directory.
-func stored(root *os.Root, kind string) (keys []Key, err error) {
-	if !validName(kind) {
-		return nil, notName("kind", kind)
-	}
-	namespaces, err := subdirs(root, kind)
-	if err != nil {
-		return nil, err
-	}
-	for _, namespace := range namespaces {
-		names, err := subdirs(root, path.Join(kind, namespace))
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			keys = appendValid(keys, Key{kind, namespace, name})
-		}
-	}
-	return keys, nil
-}
-
-func appendValid(keys []Key, k Key) []Key {
-	if checked, err := k.checked(); err == nil && checked == k {
-		keys = append(keys, k)
-	}
-	return keys
 }
 
 func subdirs(root *os.Root, dir string) (names []string, err error) {
