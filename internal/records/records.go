@@ -2,7 +2,6 @@
 package records
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 
@@ -92,16 +91,8 @@ func listOf[T any](items []T) list[T] {
 
 // Encode writes records as one JSON List, or as one JSON object a line.
 func Encode[T any](w io.Writer, items []T, lines bool) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
 	if !lines {
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(listOf(items))
+		return report.Encode(w, listOf(items))
 	}
-	for _, r := range items {
-		if err := encoder.Encode(r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return report.EncodeLines(w, items)
 }

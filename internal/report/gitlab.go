@@ -39,7 +39,7 @@ func writeGitLab(w io.Writer, run *Run) error {
 			Location: gitlabLocation{cmp.Or(f.Pos.File, "."), gitlabLines{max(1, f.Pos.Line)}},
 		})
 	}
-	return encode(w, issues)
+	return Encode(w, issues)
 }
 
 // description is a finding in one line, with what it blocks.

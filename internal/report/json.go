@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 	"time"
@@ -115,7 +114,7 @@ func writeJSON(w io.Writer, run *Run) error {
 			o.Digest, o.Path, milliseconds(o.Duration), newJSONReference(o.BlockedBy),
 		})
 	}
-	return encode(w, out)
+	return Encode(w, out)
 }
 
 // findingList is what was found, in the shape that kubectl gives to any number of objects.
@@ -134,16 +133,9 @@ func WriteFindings(w io.Writer, run *Run, lines bool) error {
 		list.Items = append(list.Items, newJSONFinding(&all[i], prints[i]))
 	}
 	if !lines {
-		return encode(w, list)
+		return Encode(w, list)
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	for i := range list.Items {
-		if err := encoder.Encode(&list.Items[i]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return EncodeLines(w, list.Items)
 }
 
 // milliseconds is a duration in seconds, without more digits than mean something.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -51,20 +50,11 @@ type planList struct {
 // WritePlan writes a plan as one JSON List.
 func WritePlan(w io.Writer, p *plan.Plan) error {
 	of := newJSONPlan(p)
-	return encode(w, &planList{planSchema, "v1", "List", of.Against, of.Summary, of.Releases})
+	return Encode(w, &planList{planSchema, "v1", "List", of.Against, of.Summary, of.Releases})
 }
 
 // WritePlanLines writes a plan as one JSON object a line, for each release one.
-func WritePlanLines(w io.Writer, p *plan.Plan) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	for i := range p.Changes {
-		if err := encoder.Encode(&p.Changes[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func WritePlanLines(w io.Writer, p *plan.Plan) error { return EncodeLines(w, p.Changes) }
 
 // maxComment is what GitHub takes as a comment; GitLab takes more.
 const maxComment = 65_000

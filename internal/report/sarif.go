@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"net/url"
 	"path"
@@ -171,15 +170,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 		invocation.Notifications = append(invocation.Notifications, sarifNotification{"warning", sarifText{Text: text}})
 	}
 	out.Invocations = []sarifInvocation{invocation}
-	return encode(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{out}})
-}
-
-// encode writes a JSON document for programs and for people.
-func encode(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return Encode(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{out}})
 }
 
 // sarifRules describes the rules that were broken.
