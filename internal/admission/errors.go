@@ -104,7 +104,6 @@ func sortCauses(causes []Cause) {
 // maxCauses bounds the mistakes of an object that are reported, as an API server does. Each is looked up among all fields.
 const maxCauses = 100
 
-// causes finds the place and perhaps the remedy of each error.
 func (r *review) causes(errs field.ErrorList) []Cause {
 	var list []Cause
 	if len(errs) > maxCauses { // in an order, so that the same ones are left each time
@@ -132,7 +131,6 @@ func (r *review) causes(errs field.ErrorList) []Cause {
 	return list
 }
 
-// code says what kind of mistake is behind an error.
 func (r *review) code(path []any, e *field.Error) finding.Code {
 	text, _ := r.value(path).(string)
 	switch {

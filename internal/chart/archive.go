@@ -17,7 +17,6 @@ import (
 	"sync"
 )
 
-// readBuffer is the size of the buffer in front of the decompressor.
 const readBuffer = 32 << 10
 
 // errTrailing stands for bytes after the last gzip member that are not another one.
@@ -271,7 +270,6 @@ func archiveError(err error) error {
 	return err
 }
 
-// printable makes a name from outside fit for a message.
 func printable(name string) string {
 	const most = 256
 	if len(name) > most {

@@ -114,7 +114,6 @@ func (c *contents) sub(name string, depth int) *contents {
 	return s
 }
 
-// inMemory is a file that has been read already.
 type inMemory struct {
 	*bytes.Reader
 	data []byte

@@ -275,7 +275,6 @@ func (s Source) localDependencies(dir string) []string {
 	return paths
 }
 
-// cycle spells the way from a chart back to itself.
 func cycle(from map[string]string, chartDir string) string {
 	way := []string{"'" + printable(rooted(chartDir)) + "'"}
 	for at := from[chartDir]; ; at = from[at] {

@@ -207,7 +207,6 @@ func (d *Document) endOf(n *yaml.Node) (int, error) {
 	return d.endOf(n.Content[len(n.Content)-1])
 }
 
-// endOfFlow finds the bracket that closes a collection.
 func (d *Document) endOfFlow(n *yaml.Node) (int, error) {
 	at, err := d.position(n)
 	if err != nil {

@@ -122,7 +122,6 @@ func checkExcludes(patterns []string) error {
 	return nil
 }
 
-// climbs reports whether a cleaned path leads out of its root.
 func climbs(name string) bool {
 	return name == ".." || strings.HasPrefix(name, "../") || path.IsAbs(name)
 }
@@ -133,7 +132,6 @@ func fixedPrefix(pattern string) string {
 	return path.Clean(dir)
 }
 
-// copyPath copies what is named without a glob.
 func (b *build) copyPath(o *operation) error {
 	name := path.Clean(o.pattern)
 	if climbs(name) || path.IsAbs(o.pattern) {
@@ -252,7 +250,6 @@ func (b *build) matches(o *operation) ([]string, error) {
 	return found, cmp.Or(look(o.source.Dirs()), look(o.source.Names()))
 }
 
-// copyDir copies what is below a directory.
 func (b *build) copyDir(o *operation, dir, to string) error {
 	if o.Strategy == swv1.MergeStrategy {
 		b.doubt(Strategy, "Merge is for files that from names or matches: the files of a directory overwrite", "copy", b.op, "strategy")

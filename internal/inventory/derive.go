@@ -114,7 +114,6 @@ type derivation struct {
 	refused error // by the API server
 }
 
-// derivations are the HelmCharts that the releases of the input make.
 type derivations struct {
 	objects []*manifest.Object // of the input, each HelmChart before its release
 	Of      map[*manifest.Object]*derivation

@@ -80,7 +80,6 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 	return adm, nil
 }
 
-// madeChart is the HelmChart of a release with a template.
 func (inv *Inventory) madeChart(obj *manifest.Object) (*admission.Admitted, error) {
 	d := inv.Derivations().Of[obj]
 	if d == nil { // Of an object that is not in the input

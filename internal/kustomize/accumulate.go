@@ -81,7 +81,6 @@ func (a *accumulator) mergeConfig(c *config) error {
 	return err
 }
 
-// resources adds files and directories.
 func (t *target) resources(a *accumulator, names []string) error {
 	for i, name := range names {
 		if err := t.ctx.Err(); err != nil {
@@ -166,7 +165,6 @@ func (t *target) directory(a *accumulator, name string, component bool) (*accumu
 	return a, nil
 }
 
-// merge adds what another accumulator holds.
 func (a *accumulator) merge(other *accumulator) error {
 	for _, r := range other.list {
 		if err := a.Append(r); err != nil {
@@ -463,7 +461,6 @@ func (a *accumulator) inBatches(t resmap.Transformer, text int64) error {
 	return run()
 }
 
-// annotate notes that an object was transformed.
 func annotate(r *resource.Resource, origin *resource.Origin) error {
 	known, err := r.GetOrigin()
 	switch {

@@ -370,7 +370,6 @@ func resetSchema() {
 	}
 }
 
-// check enforces what the head of a kustomization file says.
 func (t *target) check() error {
 	if errs := t.k.EnforceFields(); len(errs) > 0 {
 		return fmt.Errorf("Failed to read kustomization file under %s:\n%s", t.loader.root, strings.Join(errs, "\n"))

@@ -36,7 +36,6 @@ type objects struct {
 	selected int // how many objects selectors selected so far
 }
 
-// identity is what kustomize knows an object by.
 type identity struct{ group, version, kind, namespace, name string }
 
 func identityOf(id resid.ResId) identity {

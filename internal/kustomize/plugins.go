@@ -19,7 +19,6 @@ import (
 // ErrNoHelm is what kustomize answers where it may not run helm.
 var ErrNoHelm = errors.New("trouble configuring builtin HelmChartInflationGenerator: must specify --enable-helm")
 
-// configure gives a transformer or generator of kustomize its configuration.
 func (t *target) configure(kind string, p resmap.Configurable, c any) error {
 	text, err := yaml.Marshal(c)
 	if err == nil {

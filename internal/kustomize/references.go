@@ -17,7 +17,6 @@ import (
 // referredAnnotation is where kustomize notes which objects refer to one. Nothing reads it.
 const referredAnnotation = "internal.config.kubernetes.io/refBy"
 
-// updateReferences writes the new names of objects into the fields that refer to them.
 func (a *accumulator) updateReferences() error {
 	named := map[string][]int{} // objects by the names that they had
 	for i, r := range a.list {

@@ -36,7 +36,6 @@ func (l *Reader) Diff(file *rewrite.File, before *edit.File, after []byte) []byt
 	return []byte(l.Console.Secrets().Text(text.String()))
 }
 
-// privateLines are the lines of a file that may hold a password.
 type privateLines map[int]bool
 
 func (p privateLines) hide(first, last int) {
@@ -80,7 +79,6 @@ func (p privateLines) visit(d *edit.Document, n *yaml.Node, last int) {
 	}
 }
 
-// mayQuote reports whether a text holds a login, or the patch of a Secret.
 func mayQuote(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (reconcile.RedactText(n.Value) != n.Value || strings.Contains(n.Value, "\n") && strings.Contains(n.Value, "Secret"))
 }

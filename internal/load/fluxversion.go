@@ -76,7 +76,6 @@ func (d *Distribution) Judge(o *manifest.Object) (finding.Finding, bool) {
 	return finding.Finding{}, false
 }
 
-// versionOf is an apiVersion without its group.
 func versionOf(apiVersion string) string {
 	_, version, _ := strings.Cut(apiVersion, "/")
 	return version

@@ -74,7 +74,6 @@ func newDocument(file string, text []byte, line, col int, isJSON bool) *document
 	return d
 }
 
-// pos turns the place of a node into a place in the file.
 func (d *document) pos(n *yaml.Node) Pos {
 	p := Pos{File: d.file, Line: d.line + n.Line, Column: n.Column}
 	if n.Line == 1 {

@@ -181,7 +181,6 @@ func quotedLength[T string | []byte](text T, quote, escape byte) int {
 	return len(text)
 }
 
-// keyLength is the length of the word that a line goes on with.
 func keyLength(text string) int {
 	if text == "" {
 		return 0

@@ -140,7 +140,6 @@ func (s *Set) addGenerated(p generatedSecret) {
 	s.generated[p.names] = p.by
 }
 
-// addGeneratedBy records what an object that was built will make.
 func (s *Set) addGeneratedBy(o *Object) {
 	for _, p := range generatedBy(o, textsOf(o.Content)) {
 		s.addGenerated(p)

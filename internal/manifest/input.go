@@ -389,7 +389,6 @@ func unmarked(content map[string]any) map[string]any {
 	return content
 }
 
-// equal compares values in the types of JSON.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -92,7 +92,6 @@ func plainScalar(n *yaml.Node) (any, bool) {
 	return nil, false
 }
 
-// isText reports whether a plain scalar is a string to everyone.
 func isText(s string) bool {
 	switch c := s[0]; {
 	case isLetter(c):

@@ -385,7 +385,6 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	return nil
 }
 
-// kustomization keeps a Kustomization for the caller that builds it.
 func (b *batch) kustomization(src source, o *Object) error {
 	content, err := src.object(src.tree, o.at.path)
 	if err != nil {

@@ -224,7 +224,6 @@ func (t *draft) snapshot() func() {
 	return func() { *t = old }
 }
 
-// finish puts the documents together.
 func (p *planner) finish() {
 	for _, t := range p.drafts {
 		texts := slices.Clone(t.more)
@@ -245,7 +244,6 @@ func (p *planner) finish() {
 
 const sealedText = "SOPS keeps a checksum of the whole document: edit it with sops"
 
-// child is a value inside of a mapping.
 func child(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
 		n = marked.Value(n, key)

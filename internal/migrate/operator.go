@@ -201,7 +201,6 @@ func (o *operated) gitSource(chart any, url, dir string) (*chartSource, error) {
 	return s, nil
 }
 
-// valuesFrom are the references in the words of v2.
 func (o *operated) valuesFrom() ([][]edit.Field, error) {
 	var list [][]edit.Field
 	secrets, _ := o.spec["valueFileSecrets"].([]any)

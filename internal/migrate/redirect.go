@@ -120,7 +120,6 @@ func redirection(t *draft, url string, plain bool) []func(*edit.Document, *yaml.
 	return steps
 }
 
-// setField gives a field behind the URL a value.
 func setField(f edit.Field) func(*edit.Document, *yaml.Node) error {
 	return func(d *edit.Document, root *yaml.Node) error {
 		spec := child(root, "spec")

@@ -401,13 +401,11 @@ func (p *planner) used(repository *draft) bool {
 	})
 }
 
-// moved reports whether the text of a release has a reference by now.
 func moved(t *draft) bool {
 	f := edit.Parse(t.text)
 	return len(f.Documents()) == 1 && child(f.Documents()[0].Root, "spec", "chartRef") != nil
 }
 
-// mentions reports whether something refers to a HelmRepository of a name, or to all of them.
 func mentions(n *yaml.Node, name string, depth int) bool {
 	if n == nil || depth > maxDepth {
 		return false

@@ -256,7 +256,6 @@ func (p Pair) wording() wording {
 	}
 }
 
-// begun is the change of a release to which nothing happens so far.
 func begun(r *Release) Change {
 	target := r.Target
 	return Change{ID: r.ID, File: r.File, Action: None, Release: &target, Chart: r.Asked, After: r.Chart, ValuesAfter: r.Values}
@@ -490,7 +489,6 @@ func shortened(s string) string {
 	return s
 }
 
-// maxNamed is how many fields a text names.
 const maxNamed = 8
 
 // Sentence is a reason as text.

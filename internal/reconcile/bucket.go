@@ -152,7 +152,6 @@ func directoryFilter(t *fetch.Tree, obj *sourcev1.Bucket) (tree.Filter, error) {
 	return tree.All(rules.Choose, prefixed(obj.Spec.Prefix)), nil
 }
 
-// prefixed keeps the files that a listing with this prefix has.
 func prefixed(prefix string) tree.Filter {
 	return func(name string, dir bool) tree.Choice {
 		switch {

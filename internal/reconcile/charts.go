@@ -72,7 +72,6 @@ type resolvedChart struct {
 
 func (c *resolvedChart) pin() Pin { return c.Pin }
 
-// downloadError is a version of a chart that could not be downloaded.
 type downloadError struct {
 	version string
 	err     error
@@ -101,7 +100,6 @@ func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedC
 	return metadata, r.checkIdentity(t, metadata, chosen)
 }
 
-// checkIdentity refuses a chart that is another one than what was asked for.
 func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chosen *resolvedChart) error {
 	if chart.MatchName(metadata.Name, chosen.Chart) && chart.MatchVersion(metadata.Version, chosen.Version) {
 		if metadata.Deprecated && !chosen.deprecated {

@@ -56,7 +56,6 @@ func (p *reconciliation) fold() {
 	p.status.conditions, p.status.observedGeneration = p.kind.fold(p.prev, p.out, p.r.now())
 }
 
-// conclude folds the outcome into the status and remembers it.
 func (p *reconciliation) conclude() *Result {
 	p.out.Artifact = p.status.artifact
 	p.concealOutcome()

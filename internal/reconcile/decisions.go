@@ -57,7 +57,6 @@ func (p *reconciliation) decideCredentials(ctx context.Context) {
 	}
 }
 
-// directory reports whether a local directory stands in for the object.
 func (p *reconciliation) directory() bool {
 	_, ok := p.r.o.Directories[p.key]
 	return ok
@@ -87,7 +86,6 @@ func decideLogin(ctx context.Context, ask func(context.Context) auth.Shown) {
 	}
 }
 
-// maxNamedCandidates is how many versions a decision names.
 const maxNamedCandidates = 5
 
 func decideVersion(ctx context.Context, candidates []resolve.Candidate, asked, chosen string) {

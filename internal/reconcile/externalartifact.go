@@ -165,7 +165,6 @@ func originRevision(source *Result) string {
 	return source.artifact().Revision
 }
 
-// externalDirectory takes a directory that stands in for an artifact.
 func (p *externalReconciliation) externalDirectory(ctx context.Context, dir string) (*remainder, error) {
 	t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{})
 	if err != nil {

@@ -143,7 +143,6 @@ func fieldsOf(code finding.Code) []string {
 	return all
 }
 
-// referencePath finds the reference to a Secret that is missing or broken.
 func referencePath(obj *manifest.Object, err error) []any {
 	name := ""
 	var missing *manifest.NotFoundError

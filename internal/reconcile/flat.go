@@ -24,7 +24,6 @@ import (
 // flatMode is that of plain files, before the umask.
 const flatMode fs.FileMode = 0o666
 
-// A flatFile is a chart that Flatten copies.
 type flatFile struct {
 	name   string // NAME-VERSION.tgz
 	result *Result

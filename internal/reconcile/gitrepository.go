@@ -183,7 +183,6 @@ func gitFailure(err error) error {
 	return status.GitOperationFailed.Wrap(err)
 }
 
-// gitVerified reports the signatures that were checked in this run.
 func (p *gitReconciliation) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tree) {
 	obj.Status.SourceVerificationMode = nil
 	if obj.Spec.Verification == nil || t.Verified == "" {
@@ -247,7 +246,6 @@ type sparse struct {
 	wanted []string
 }
 
-// prune removes from a directory what is not wanted.
 func (s *sparse) prune(dir string) error {
 	entries, err := fs.ReadDir(s.tree.Root.FS(), dir)
 	if err != nil {
@@ -277,7 +275,6 @@ func (s *sparse) above(name string) bool {
 	return slices.ContainsFunc(s.wanted, func(w string) bool { return strings.HasPrefix(w, name+"/") })
 }
 
-// wholeTree stands for everything in a repository.
 const wholeTree = "."
 
 // generates reports whether artifacts are generated in the run: it is only known then which files they are made of.

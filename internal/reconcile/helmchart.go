@@ -28,7 +28,6 @@ func (p *chartReconciliation) source() Source {
 	return &chartSource{heldBy(p.result), p.loaded}
 }
 
-// publishedCharts gives access to the charts of a HelmRepository that was reconciled.
 func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Result) (charts, error) {
 	p.observeRevision(source)
 	return source.Source().charts(ctx, p.warnings)

@@ -207,7 +207,6 @@ func asArtifact(adm *admission.Admitted, spec *imagev1.ImageRepositorySpec) *sou
 	return obj
 }
 
-// checkImage refuses names that are more than a name.
 func checkImage(image string) error {
 	if scheme, _, found := strings.Cut(image, "://"); found {
 		return fmt.Errorf("image '%s' should not include URL scheme; remove '%s://'", image, scheme)

@@ -148,7 +148,6 @@ type commonStatus struct {
 	handled            string // lastHandledReconcileAt
 }
 
-// noStatus is that of an object that was not looked at yet.
 func noStatus() commonStatus { return commonStatus{observedGeneration: -1} }
 
 // Table lists kinds, sources first.

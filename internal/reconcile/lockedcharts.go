@@ -74,7 +74,6 @@ func (p *chartReconciliation) storedAsLocked(obj *sourcev1.HelmChart, e *lock.En
 	return build, same && current.Revision == p.adm.Object.Veil(e.Version)
 }
 
-// entryPin is what an entry says that a chart of a Helm repository was resolved to.
 func entryPin(e *lock.Entry) Pin {
 	pin := Pin{Source: PinIndex, Chart: e.Chart, Version: e.Version, URL: e.URL, Digest: e.Digest}
 	if e.ManifestDigest != "" {
@@ -221,7 +220,6 @@ func (p *reconciliation) made() *Built {
 	return p.result.Built
 }
 
-// madeWith records the values files of a chart from a repository.
 func (p *chartReconciliation) madeWith(files []string, read func(name string) ([]byte, bool)) {
 	for _, name := range files {
 		f := lock.File{Name: name}

@@ -113,7 +113,6 @@ func (r *Result) hiddenIn(e *lock.Entry) string {
 	return ""
 }
 
-// withdrawn are failures of a source that does not have what is locked any more.
 func withdrawn(code finding.Code) bool {
 	return code == finding.NoMatch || code == finding.UnknownChart || code == finding.NotFound || code == finding.GitReference
 }

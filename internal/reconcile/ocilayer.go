@@ -185,7 +185,6 @@ func (l *layerTransfer) unpackError(err error) error {
 	return err
 }
 
-// droppedFiles counts what a filter leaves out.
 type droppedFiles struct {
 	count int
 	first string
@@ -203,7 +202,6 @@ func (d *droppedFiles) watch(filter tree.Filter) tree.Filter {
 	}
 }
 
-// warnDropped warns of a chart that is no longer complete.
 func (l *layerTransfer) warnDropped(d *droppedFiles) {
 	switch {
 	case d.count == 1:

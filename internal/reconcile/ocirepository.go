@@ -113,7 +113,6 @@ type ociArtifact struct {
 
 func (at *ociArtifact) pin() Pin { return at.Pin }
 
-// ociArtifacts are the artifacts of the repository that an OCIRepository names.
 type ociArtifacts struct {
 	r        *Reconciler
 	repo     *oci.Repository
@@ -123,7 +122,6 @@ type ociArtifacts struct {
 	atOnce   bool // to ask for the manifest with the digest: it will be needed
 }
 
-// findArtifact finds out which artifact the object asks for now.
 func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
 	repo, identity, err := p.openOCIRepository(ctx, obj)
 	if err != nil {
@@ -208,7 +206,6 @@ func (a *ociArtifacts) otherwise(ctx context.Context, w warner, wanted want, tag
 	return err
 }
 
-// tagMissingError is a tag of spec.ref that the repository does not have.
 type tagMissingError struct {
 	err  error
 	hint string
@@ -221,7 +218,6 @@ func (e *tagMissingError) Unwrap() error { return e.err }
 // Hint names the tag that may be meant.
 func (e *tagMissingError) Hint() string { return e.hint }
 
-// missing finds out whether the tag is there with or without a "v" in front.
 func (a *ociArtifacts) missing(ctx context.Context, w warner, tag string, err error) error {
 	missing := &tagMissingError{err: err}
 	tags, failed := a.tags(ctx)
@@ -271,7 +267,6 @@ func (a *ociArtifacts) tags(ctx context.Context) ([]string, error) {
 	return a.r.tags.Do(ctx, chartKey{a.identity, "", ""}, func() ([]string, error) { return a.repo.Tags(ctx) })
 }
 
-// ociFailure attaches the reason to what a registry answers.
 func ociFailure(reason status.Reason, err error) error {
 	if fetch.AuthFailure(err) {
 		reason = status.AuthenticationFailed

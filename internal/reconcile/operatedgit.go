@@ -45,7 +45,6 @@ func (p *gitReconciliation) operatedOptions(hr *operator.HelmRelease, o git.Opti
 // operatedFiles keeps everything but the files of version control: the operator knows no other rules.
 func operatedFiles() tree.Filter { return tree.VCSRules().Choose }
 
-// readsOutside reports whether values of the release may lie outside of the chart.
 func readsOutside(hr *operator.HelmRelease) bool {
 	if hr == nil {
 		return false

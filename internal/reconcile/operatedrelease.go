@@ -25,7 +25,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// operatedKind has the HelmReleases of one API group of Flux 1.
 func operatedKind(group string) *kind {
 	return kindOf(kind{
 		group: group, name: operator.Kind + "." + group, plural: "helmreleases", short: "hr", noArtifact: true,
@@ -180,7 +179,6 @@ func chartFailure(err error) error {
 	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: err}
 }
 
-// causeOfChart is what went wrong with the source of a chart, or with the chart itself.
 func (p *operatedReconciliation) causeOfChart(ctx context.Context, chart *Result) (source bool, failure *status.Failure) {
 	obj := p.r.inventory.OperatedSource(p.adm.Object)
 	if obj == nil {
@@ -222,7 +220,6 @@ func (p *operatedReconciliation) gitFailure(ctx context.Context, chart *Result) 
 	return f
 }
 
-// commit is the revision of the Git repository that the chart is of.
 func (p *operatedReconciliation) commit(chart *Result) string {
 	obj, ok := chart.Object.Typed.(*sourcev1.HelmChart)
 	if !ok {
@@ -386,7 +383,6 @@ func (r *Reconciler) valuesAt(ctx context.Context, url string) ([]byte, error) {
 	return data, nil
 }
 
-// maxValuesFile is the limit where none is set.
 const maxValuesFile = 5 << 20
 
 type sinkBuffer struct{ bytes.Buffer }

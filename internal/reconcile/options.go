@@ -112,7 +112,6 @@ const (
 	Choose
 )
 
-// checksSignatures reports whether the run verifies what it chooses.
 func (o *Options) checksSignatures() bool { return o.Until == Fetch || o.Verify }
 
 func (o Options) digestPolicy() fetch.DigestPolicy {

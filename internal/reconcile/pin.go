@@ -91,7 +91,6 @@ func choose[T pinned](ctx context.Context, p *reconciliation, from chooser[T], w
 	return chosen, err
 }
 
-// pinTo records what the object was resolved to.
 func (p *reconciliation) pinTo(pin Pin) { p.result.Pin = &pin }
 
 func (r *Resolution) take(pin Pin) {

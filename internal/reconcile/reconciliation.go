@@ -274,7 +274,6 @@ func (p *reconciliation) restoreLink(artifact string) error {
 	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.link))
 }
 
-// handleRequest takes note of a reconcile request that was not handled yet.
 func (p *reconciliation) handleRequest() {
 	handled := status.LastHandledReconcileAt(p.typed.(metav1.Object).GetAnnotations(), p.status.handled)
 	if handled != p.status.handled {
@@ -340,7 +339,6 @@ func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	return s
 }
 
-// discard removes an unfinished artifact.
 func (p *reconciliation) discard(pending *store.Pending) {
 	if err := pending.Discard(); err != nil {
 		p.debugf("unfinished artifact: %v", err)

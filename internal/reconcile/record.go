@@ -62,7 +62,6 @@ func (p *reconciliation) statusWithoutURLs() ([]byte, error) {
 	return json.Marshal(p.adm.Object.VeilStatus(fields))
 }
 
-// addresses say where the artifacts directory is served.
 type addresses struct {
 	directory  string
 	advertised string // see Options.AdvertisedAddress
@@ -136,7 +135,6 @@ func (r *Result) Document() (map[string]any, error) {
 	return status.Document(content, r.Object.Object.ConcealStatus(shown))
 }
 
-// note adds an annotation to the document.
 func (r *Result) note(key, value string) {
 	if r.notes == nil {
 		r.notes = map[string]string{}
@@ -154,7 +152,6 @@ func (r *Result) noteChart(c store.ReleasedChart) {
 	r.note(status.ArtifactAnnotation, c.Artifact)
 }
 
-// content is the object as it is printed and remembered.
 func (r *Result) content() map[string]any {
 	if r.shown == nil {
 		r.shown = r.show()

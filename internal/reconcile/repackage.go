@@ -97,7 +97,6 @@ func overwriteValues(c *helmchart.Chart, merged map[string]any, used []string, b
 	return status.ValuesFilesError.Wrap(err)
 }
 
-// packageChart stores a chart as an archive that is made here.
 func (p *chartReconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart.Chart, build status.Build, modTime time.Time, fingerprint string, metadata map[string]string) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {

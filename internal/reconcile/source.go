@@ -57,7 +57,6 @@ func heldBy(r *Result) held {
 	return held{object: r.Object, artifact: r.common.artifact, cause: causeOf(r)}
 }
 
-// source is what most objects hold.
 func (p *reconciliation) source() Source {
 	h := heldBy(p.result)
 	return &h

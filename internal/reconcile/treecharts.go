@@ -22,7 +22,6 @@ import (
 // errAbsoluteChart is the reference's. Nothing outside of the source could be meant.
 var errAbsoluteChart = errors.New("local chart reference path cannot be absolute")
 
-// chooseFromTree finds the chart in the tree of a Git repository or a bucket.
 func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
 	if strings.HasPrefix(obj.Spec.Chart, "/") {
 		return nil, status.InvalidChartReference.Wrap(errAbsoluteChart)
@@ -226,7 +225,6 @@ func (p *chartReconciliation) copyChart(obj *sourcev1.HelmChart, source chart.So
 	return p.keepChart(obj, pending, build, fingerprint, nil)
 }
 
-// buildChart packages a chart of the tree, with what it depends on.
 func (p *chartReconciliation) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, recipe *recipe, fingerprint string) error {
 	p.saw(obj, build)
 	c, err := p.loadChart(obj, source, found, &build, recipe)
@@ -267,7 +265,6 @@ func (p *chartReconciliation) checkDependencies(ctx context.Context, source char
 	return p.fetchDependencies(ctx, source, found.Path, c, dependencies)
 }
 
-// loadChart reads a chart of the tree and gives it its version and values.
 func (p *chartReconciliation) loadChart(obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build *status.Build, recipe *recipe) (*helmchart.Chart, error) {
 	var merged map[string]any
 	var used []string

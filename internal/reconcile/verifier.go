@@ -26,13 +26,11 @@ const (
 	labelKeyless   = "cosign keyless"
 )
 
-// verifier is what a chart's signature is verified with.
 type verifier struct {
 	against string // equal for two verifiers that give the same answers
 	run     func(context.Context, verify.Subject) (*verify.Signer, error)
 }
 
-// verification is what a spec.verify asks for.
 type verification struct {
 	provider   string
 	secret     *meta.LocalObjectReference
@@ -165,7 +163,6 @@ func verificationFailure(err error) error {
 	return f
 }
 
-// signatureFailure is a signature that is missing, refused, or not available.
 func signatureFailure(chosen *resolvedChart, err error) error {
 	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 }

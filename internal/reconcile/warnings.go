@@ -53,7 +53,6 @@ func (w *warnings) warnOnce(more warnings) {
 	}
 }
 
-// warnEach warns of several things of one kind.
 func (w *warnings) warnEach(code finding.Code, texts []string) {
 	for _, text := range texts {
 		w.warnAt(code, text)

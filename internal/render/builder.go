@@ -290,7 +290,6 @@ func (b *builder) kustomization(o *manifest.Object) {
 	b.locateOrPark(o)
 }
 
-// construct builds a Kustomization whose files are there.
 func (b *builder) construct(f *flux) {
 	o := f.object
 	if f.source != nil {
@@ -386,7 +385,6 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 	return nil, fmt.Errorf("a file that SOPS encrypted cannot be used; what is wrong with it is not shown, because that may quote it: look at %s with sops decrypt", strings.Join(names, ", "))
 }
 
-// failed reports that a Kustomization cannot be built.
 func (b *builder) failed(f *flux, c *closure, err error) {
 	if parse := c.unparsed(err); parse != nil {
 		b.errs = append(b.errs, spoiledBy(parse, f.name(), err))
@@ -406,7 +404,6 @@ func (b *builder) failed(f *flux, c *closure, err error) {
 	b.errs = append(b.errs, manifest.FaultAt(f.object, at, &buildError{err: err}))
 }
 
-// buildError is a kustomization that cannot be built.
 type buildError struct {
 	of  string // the kustomization file, "" for that of a Kustomization of Flux
 	at  manifest.Excerpt

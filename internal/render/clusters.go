@@ -99,7 +99,6 @@ func (c *Cluster) begunByOther(node int) bool {
 	return slices.ContainsFunc(c.others, func(other *Cluster) bool { return other != c && slices.Contains(other.own, node) })
 }
 
-// contains reports whether a file lies in a directory of the cluster.
 func (c *Cluster) contains(path string) bool {
 	return slices.ContainsFunc(c.dirs, func(dir string) bool { return inside(dir, path) })
 }

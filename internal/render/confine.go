@@ -50,7 +50,6 @@ func inside(root, path string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// outsideError is a path that leads out of the repository.
 type outsideError struct{}
 
 func (e *outsideError) Error() string { return "leads out of the repository" }

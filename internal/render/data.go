@@ -35,7 +35,6 @@ func (b *builder) lookup(kind, namespace, name string) *datum {
 	return nil
 }
 
-// plainDatum reads a ConfigMap or Secret of a plain file.
 func (b *builder) plainDatum(o *manifest.Object) *datum {
 	if opened := b.open(o); opened != nil {
 		if opened.Err != nil {
@@ -81,7 +80,6 @@ func sealedDatum(err error) *datum {
 	return &datum{sealed: err.Error()}
 }
 
-// datumOf takes the values out of a ConfigMap or Secret.
 func datumOf(content map[string]any) *datum {
 	d := &datum{values: map[string]string{}}
 	secret := content["kind"] == "Secret"

@@ -95,7 +95,6 @@ func addSecret(keys *sops.Keys, name string, data map[string][]byte) error {
 	return nil
 }
 
-// decrypter decrypts objects with a set of keys.
 type decrypter struct {
 	keys *sops.Keys
 	hint string // why there may be too few

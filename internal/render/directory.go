@@ -57,7 +57,6 @@ type entryOf struct {
 	at          []any
 }
 
-// sealedFile is a file that is decrypted before a build.
 type sealedFile struct {
 	path, shape string // shape is the name whose ending says what comes out
 	env, patch  bool
@@ -178,7 +177,6 @@ func unmarshal(fields map[string]any, k *types.Kustomization) bool {
 	return true
 }
 
-// wrong is a mistake in the kustomization file as a whole.
 func (d *directory) wrong(err error) error {
 	return &placedError{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, err}
 }

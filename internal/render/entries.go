@@ -152,7 +152,6 @@ func (p *plan) separate(entries []int) {
 // isNamed reports whether a file was named by itself, and not as one that others are built around.
 func (r *Renderer) isNamed(path string) bool { return r.passed == nil && !r.byPath[path].Walked }
 
-// mayBegin reports whether a file that cannot be read may say what a cluster begins with.
 func (r *Renderer) mayBegin(path string) bool {
 	f := r.byPath[path]
 	return f.NoObjects() != nil && (filepath.Base(path) == syncFile || f.Text() == nil && bytes.Contains(f.Data(), []byte(instanceKind)))

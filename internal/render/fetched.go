@@ -20,7 +20,6 @@ type Need struct {
 	Generator bool // an ArtifactGenerator takes it
 }
 
-// arrivals are what became of the needs of a cluster.
 type arrivals struct {
 	asked map[Need]bool
 	trees []Source        // that were fetched
@@ -29,7 +28,6 @@ type arrivals struct {
 
 func newArrivals() *arrivals { return &arrivals{asked: map[Need]bool{}, lost: map[Source]bool{}} }
 
-// shownAs is what the directory of a source that was fetched is called.
 func (s Source) shownAs() string { return path.Join(s.Kind, s.Namespace, s.Name) }
 
 // fetchedFile reports whether a file, as it is shown, came with a source that was fetched.
@@ -137,7 +135,6 @@ func (b *builder) defined(n Need) bool {
 	return b.sourceOfNeed(n) != nil
 }
 
-// certain reports whether a source is in the cluster, with the Secrets that it names.
 func (b *builder) certain(n Need) bool {
 	source := b.sourceOfNeed(n)
 	if source == nil || !b.hasSecrets(source.Namespace, source.Content["spec"]) {

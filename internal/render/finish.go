@@ -61,7 +61,6 @@ func (b *builder) variablesOf(f *flux) *variables {
 	return v
 }
 
-// hides reports whether the value of a variable in the spec is not shown.
 func (f *flux) hides(name string) bool {
 	post := f.seen.spec.PostBuild
 	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
@@ -237,7 +236,6 @@ func (e *spoilingError) Error() string {
 
 func (e *spoilingError) Unwrap() error { return e.err }
 
-// finishObject adds an object of a Kustomization to what was built.
 func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	content, obj := p.content, p.object
 	apiVersion, kind, _, _ := manifest.Identify(content)
@@ -449,7 +447,6 @@ func notText(values map[string]any) string {
 	return ""
 }
 
-// warnDropped warns of labels that do not reach the cluster.
 func (b *builder) warnDropped(f *flux, obj *manifest.Object, content map[string]any, fields []string) {
 	for _, field := range fields {
 		key := notText(manifest.At[map[string]any](content, "metadata", field))

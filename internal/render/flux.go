@@ -40,7 +40,6 @@ type flux struct {
 	seen    *flux // as it may be shown
 }
 
-// isWithdrawn reports whether another one took its place.
 func (f *flux) isWithdrawn(b *builder) bool { return b.withdrawn[f.name()] != f.since }
 
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }

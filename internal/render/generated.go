@@ -49,7 +49,6 @@ func (b *builder) expandGenerators() {
 	}
 }
 
-// expanded keeps the artifacts of a pathPattern.
 func (b *builder) expanded(m *output) {
 	if m.spec == nil || m.spec.PathPattern == "" {
 		return

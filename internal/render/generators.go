@@ -95,7 +95,6 @@ func (m *output) makes(name string) bool {
 	return named || m.artifact(name) != nil
 }
 
-// mayRender reports whether a name with captures may become another one.
 func mayRender(pattern, name string) bool {
 	before, _, _ := strings.Cut(pattern, "{")
 	after := pattern[strings.LastIndex(pattern, "}")+1:]
@@ -408,7 +407,6 @@ func (r *Renderer) fromArtifact(o *manifest.Object, namespace, name string, buil
 	return repo, m, err
 }
 
-// mayMake reports whether the spec of a generator has an artifact that has a name, or may get it.
 func (r *Renderer) mayMake(g *manifest.Object, name string) bool {
 	spec := r.said(g).spec
 	return spec != nil && slices.ContainsFunc(spec.OutputArtifacts, func(a swv1.OutputArtifact) bool {

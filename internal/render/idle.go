@@ -19,7 +19,6 @@ import (
 // maxIdle bounds the patches of one build that are reported because no object fits them.
 const maxIdle = 100
 
-// patchUse is a patch with a target that was applied in a build.
 type patchUse struct {
 	file   string // the kustomization file
 	index  int
@@ -54,7 +53,6 @@ func shownTarget(t types.Selector) string {
 	return strings.Join(parts, " ")
 }
 
-// nearTarget names the object that may be meant.
 func nearTarget(t types.Selector, there []resid.ResId) string {
 	const otherwise = "correct the target, or remove the patch"
 	var kinds, names []string

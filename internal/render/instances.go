@@ -26,7 +26,6 @@ import (
 
 const instanceKind = "FluxInstance"
 
-// syncObjects are the two objects that the operator makes of the sync of an instance.
 type syncObjects struct {
 	source, kustomization *manifest.Object
 	url                   string

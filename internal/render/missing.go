@@ -192,7 +192,6 @@ func (b *builder) besides(o *manifest.Object, kind string) *manifest.Object {
 	return nil
 }
 
-// dependenciesOf are the namespaces and names that a Kustomization waits for.
 func dependenciesOf(o *manifest.Object) []string {
 	var names []string
 	for _, ref := range manifest.At[[]any](o.Content, "spec", "dependsOn") {

@@ -13,7 +13,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
 
-// shownPatch is a decrypted patch without what was encrypted in it.
 func shownPatch(before, after []byte) []byte {
 	var b, a any
 	if sigsyaml.Unmarshal(before, &b) != nil || sigsyaml.Unmarshal(after, &a) != nil {

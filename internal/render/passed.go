@@ -136,7 +136,6 @@ func (b *builder) hidden(path string) bool {
 	return !b.loose()
 }
 
-// loose reports whether nothing applies any of the files that were passed.
 func (b *builder) loose() bool {
 	if b.passed == nil {
 		return false

@@ -38,7 +38,6 @@ func (p *pathResolver) fail(err error, path ...any) {
 	}
 }
 
-// placedError is a mistake in a kustomization file.
 type placedError struct {
 	at  manifest.Excerpt
 	err error

@@ -55,7 +55,6 @@ func (r *repository) file(path string) (*manifest.File, error) {
 	return f, err
 }
 
-// known looks up what was read before.
 func known[V any](r *repository, m map[string]V, path string) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

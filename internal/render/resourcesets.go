@@ -150,7 +150,6 @@ func placeless(m resourceset.Object) error {
 	return &resourceset.Error{Path: m.Path, Err: fmt.Errorf("reconciliation failed: %s/%s %w", kind, name, noNamespace(""))}
 }
 
-// unexpanded reports a set of which nothing is made.
 func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err error) {
 	if server, ok := errors.AsType[*resourceset.ServerError](err); ok {
 		b.partial = append(b.partial, o)
@@ -207,7 +206,6 @@ func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
 	}
 }
 
-// makeObject adds an object of a set to what was built.
 func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
 	apiVersion, kind, namespace, name := manifest.Identify(m.Content)
 	obj := o.Derive(manifest.Object{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Content: m.Content}, func(path []any) []any {

@@ -69,7 +69,6 @@ func (c *Cluster) builder() *builder {
 	}
 }
 
-// run builds everything that the cluster begins with.
 func (b *builder) run() {
 	if b.plan == nil {
 		b.expandGenerators()
@@ -150,7 +149,6 @@ func (b *builder) result(build *manifest.Build) *Result {
 	return result
 }
 
-// filesRead are the files of the input's repositories that the builds read.
 func (b *builder) filesRead() []string {
 	read := map[string]bool{}
 	for _, dir := range slices.Sorted(maps.Keys(b.named)) {

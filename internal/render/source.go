@@ -100,7 +100,6 @@ func (r *Renderer) homeOf(o *manifest.Object) string {
 	return r.repositories[0].root
 }
 
-// index finds objects of files by what they are called.
 type index struct {
 	sources    map[string][]placed // in the order of the input
 	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input

@@ -81,7 +81,6 @@ func ValidName(name string) bool {
 	return name != ""
 }
 
-// substitutes reports whether a post build does anything at all.
 func (v *variables) substitutes() bool { return v != nil && (len(v.values) > 0 || v.always) }
 
 type unsetError struct {
@@ -102,7 +101,6 @@ func (e *unsetError) Hint() string {
 	return "set it with --substitute " + e.name + "=…, or write ${" + e.name + ":=default}; --substitute-strict=false makes it empty"
 }
 
-// substituted is an object after its substitution.
 type substituted struct {
 	content map[string]any
 	used    []string // variables with a value
@@ -145,7 +143,6 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	return s, nil
 }
 
-// mayName reports whether a text somewhere in a value may name a variable.
 func mayName(value any) bool {
 	switch value := value.(type) {
 	case string:

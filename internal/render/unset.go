@@ -36,7 +36,6 @@ var deciding = map[string]bool{
 	"valuesFile": true, "valuesFiles": true, "sparseCheckout": true, "components": true,
 }
 
-// free are the fields that may hold anything.
 var free = map[string]bool{
 	"values": true, "postRenderers": true, "patches": true, "commonMetadata": true, "labels": true, "annotations": true,
 	"substitute": true, "data": true, "stringData": true, "status": true,
@@ -114,7 +113,6 @@ func (v *variables) decided(ctx context.Context, value any, key string, path []a
 	return nil
 }
 
-// unsetNote is a variable without a value.
 type unsetNote struct{ uses []unsetUse }
 
 type unsetUse struct {
@@ -124,7 +122,6 @@ type unsetUse struct {
 	open   bool // it stays as it is written
 }
 
-// noteUnset records the variables of an object that have no value.
 func (b *builder) noteUnset(o *manifest.Object, names []string, hint string, open bool) {
 	if o.ReferenceOnly {
 		return

@@ -60,7 +60,6 @@ func (c *closure) carries() bool {
 	return false
 }
 
-// overKustomization hides what Secrets hold in a kustomization.
 func (v *veil) overKustomization(file string, k *types.Kustomization) (*types.Kustomization, error) {
 	if v == nil {
 		return k, nil

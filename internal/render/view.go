@@ -168,7 +168,6 @@ func (r *repository) within(path string) (string, error) {
 	return r.view.within(path)
 }
 
-// isDir reports whether a path that within returned is a directory.
 func (r *repository) isDir(path string) (bool, error) {
 	if r.view.in(path) {
 		return r.view.isDir(path)

@@ -73,7 +73,6 @@ func tickNodes() []parse.Node {
 	return trees[""].Root.Nodes
 }
 
-// counted makes every round of a loop count.
 func counted(n parse.Node) {
 	lists := func(l ...*parse.ListNode) {
 		for _, list := range l {
@@ -222,7 +221,6 @@ func pathAt(text string, line int) []any {
 	return best
 }
 
-// limited takes a text up to the limit.
 type limited struct{ strings.Builder }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -265,7 +263,6 @@ func (r *run) functions() template.FuncMap {
 	return list
 }
 
-// bound is a function within limits.
 func (r *run) bound(name string, f any) any {
 	v := reflect.ValueOf(f)
 	return reflect.MakeFunc(v.Type(), func(args []reflect.Value) []reflect.Value {

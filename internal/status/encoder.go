@@ -90,7 +90,6 @@ func writeYAML(w io.Writer, doc map[string]any) error {
 	return err
 }
 
-// writeJSON writes a document and a line break, in one write.
 func writeJSON(w io.Writer, doc map[string]any, prefix, indent string) error {
 	b, err := marshalJSON(doc, prefix, indent)
 	if err != nil {
@@ -164,7 +163,6 @@ func (l *jsonList) close() error {
 	return err
 }
 
-// writeName writes the name that kubectl get takes.
 func writeName(w io.Writer, doc map[string]any) error {
 	kind := strings.ToLower(Text(doc, "kind"))
 	if group, _, found := strings.Cut(Text(doc, "apiVersion"), "/"); found {

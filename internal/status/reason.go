@@ -110,7 +110,6 @@ const (
 	ArtifactUpToDate      = Reason(sourcev1.ArtifactUpToDateReason)
 )
 
-// treatment is what a failure of some reason does to the conditions.
 type treatment struct {
 	condition  string // FetchFailed if empty
 	prefix     string // in front of the error's text, ending in ": "

@@ -72,7 +72,6 @@ func writeTar(ctx context.Context, w io.Writer, root *os.Root, o Options) error 
 	return a.tar.Close()
 }
 
-// capped fails where more is written than the limit.
 type capped struct {
 	w     io.Writer
 	total *budget

@@ -158,7 +158,6 @@ func (b *budget) spend(n int64) error {
 	return nil
 }
 
-// interrupted reads until the context ends.
 type interrupted struct {
 	ctx context.Context
 	r   io.Reader

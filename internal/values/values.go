@@ -176,7 +176,6 @@ func (c *composition) add(r Reference, data []byte) error {
 	return nil
 }
 
-// set puts a value at a path, within the limits.
 func (c *composition) set(r Reference, value string) error {
 	expression := r.TargetPath
 	if !r.Literal {
@@ -223,7 +222,6 @@ func (c *composition) hint(r Reference, err error) string {
 // maxListed is how many keys of an object a hint lists.
 const maxListed = 8
 
-// keysHint lists the keys that an object has in place of the one that is referred to.
 func keysHint(r Reference, data map[string][]byte) string {
 	keys := slices.Sorted(maps.Keys(data))
 	text := fmt.Sprintf("%s %s/%s has the keys %s", r.Kind, r.Namespace, r.Name, strings.Join(keys[:min(len(keys), maxListed)], ", "))
