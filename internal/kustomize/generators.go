@@ -1,0 +1,138 @@
+package kustomize
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+)
+
+type generator struct {
+	resmap.Generator
+	index  int // of its entry, where that is a plugin
+	file   string
+	origin *resource.Origin
+}
+
+func (t *target) generate(a *accumulator) error {
+	var list []generator
+	add := func(kind string, p resmap.GeneratorPlugin, args any) error {
+		if err := t.configure(kind, p, args); err != nil {
+			return err
+		}
+		list = append(list, generator{p, 0, filepath.Join(t.at, t.file), t.configured(kind)})
+		return nil
+	}
+	for _, args := range t.k.ConfigMapGenerator {
+		args.Options = types.MergeGlobalOptionsIntoLocal(args.Options, t.k.GeneratorOptions)
+		if err := add("ConfigMapGenerator", builtins.NewConfigMapGeneratorPlugin(), args); err != nil {
+			return err
+		}
+	}
+	for _, args := range t.k.SecretGenerator {
+		args.Options = types.MergeGlobalOptionsIntoLocal(args.Options, t.k.GeneratorOptions)
+		if err := add("SecretGenerator", builtins.NewSecretGeneratorPlugin(), args); err != nil {
+			return err
+		}
+	}
+	if len(t.k.HelmCharts) > 0 {
+		return ErrNoHelm
+	}
+	plugins, err := t.plugins("generators", t.k.Generators)
+	if err != nil {
+		return fmt.Errorf("loading generator plugins: %w", err)
+	}
+	for _, p := range plugins {
+		g, ok := p.Configurable.(resmap.Generator)
+		if !ok {
+			return fmt.Errorf("failed to load generator: plugin %s not a generator", p.id)
+		}
+		list = append(list, generator{g, p.index, p.file, p.origin})
+	}
+	for _, g := range list {
+		made, err := g.Generate()
+		if err != nil {
+			return placed(err, "generators", g.index)
+		}
+		if made == nil {
+			continue
+		}
+		if err := made.AddOriginAnnotation(g.origin); err != nil {
+			return err
+		}
+		for _, r := range made.Resources() {
+			t.files[r] = g.file
+			if err := a.absorb(r); err != nil {
+				return fmt.Errorf("merging from generator: %w", err)
+			}
+		}
+		if err := a.recount(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// absorb adds what was generated, in place of the object of that name or as a part of it.
+func (a *accumulator) absorb(r *resource.Resource) error {
+	id, behavior := r.CurId(), r.Behavior()
+	changes := behavior == types.BehaviorMerge || behavior == types.BehaviorReplace
+	found := a.find(id)
+	switch {
+	case len(found) == 0 && changes:
+		return fmt.Errorf("id %#v does not exist; cannot merge or replace", id)
+	case len(found) == 0:
+		return a.Append(r)
+	case len(found) > 1:
+		return fmt.Errorf("found multiple objects %v that could accept merge of %v", found, id)
+	case !changes:
+		return fmt.Errorf("id %#v exists; can not use behavior: '%s', behavior must be merge or replace", id, behavior)
+	}
+	old := found[0]
+	origin, err := old.GetOrigin()
+	if err != nil {
+		return err
+	}
+	if err := r.CopyMergeMetaDataFieldsFrom(old); err != nil {
+		return err
+	}
+	if behavior == types.BehaviorMerge {
+		r.MergeDataMapFrom(old)
+		r.MergeBinaryDataMapFrom(old)
+		a.files[r] = a.files[old]
+		if origin != nil {
+			if err := r.SetOrigin(origin); err != nil {
+				return err
+			}
+		}
+	}
+	if !r.CurId().Equals(old.CurId()) {
+		return fmt.Errorf("cannot find resource with id %s to replace", r.CurId())
+	}
+	for i := range a.list {
+		if a.list[i] == old {
+			a.list[i] = r
+		}
+	}
+	a.sum -= a.weights[old].memory
+	delete(a.weights, old)
+	delete(a.touched, old)
+	a.touch(r)
+	a.forget()
+	return nil
+}
+
+// configured is the origin of what a field of the kustomization makes or changes, nil if that is not written.
+func (t *target) configured(kind string) *resource.Origin {
+	if t.origin == nil {
+		return nil
+	}
+	return &resource.Origin{
+		Repo: t.origin.Repo, Ref: t.origin.Ref, ConfiguredIn: filepath.Join(t.origin.Path, t.file),
+		ConfiguredBy: yaml.ResourceIdentifier{TypeMeta: yaml.TypeMeta{APIVersion: "builtin", Kind: kind}},
+	}
+}
