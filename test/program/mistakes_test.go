@@ -18,7 +18,8 @@ import (
 // mistake is a mistake that people make in an object.
 type mistake struct {
 	name  string
-	plant func(object *yaml.Node) bool // makes the mistake; false where the object has no place for it
+	plant func(object *yaml.Node) bool         // makes the mistake; false where the object has no place for it
+	pair  func(object, second *yaml.Node) bool // makes it in two objects of a file, in place of plant
 
 	builds bool // it shows when the object's path is built: what a source that is not here holds is not known
 	refers bool // it is in the reference to a source: one that no file defines may be in the cluster, under any name
@@ -28,7 +29,10 @@ var mistakes = []mistake{
 	{name: "typo of a field", plant: plantTypo},
 	{name: "missing source", refers: true, plant: func(o *yaml.Node) bool { return plantReference(o, "name") }},
 	{name: "wrong namespace", refers: true, plant: func(o *yaml.Node) bool { return kindOf(o) != "HelmChart" && plantReference(o, "namespace") }},
-	{name: "cycle", plant: plantCycle},
+	{name: "dependency on itself", plant: func(o *yaml.Node) bool { return plantCycle(o, o) }},
+	{name: "cycle of two", pair: func(o, second *yaml.Node) bool {
+		return nameOf(o) != nameOf(second) && plantCycle(o, second) && plantCycle(second, o)
+	}},
 	{name: "missing file", plant: plantMissingFile, builds: true},
 	{name: "patch of an object that is not there", builds: true, plant: func(o *yaml.Node) bool {
 		return plantPatch(o, "{apiVersion: v1, kind: ConfigMap, metadata: {name: planted}, data: {planted: yes}}")
@@ -45,9 +49,11 @@ var hiding = []string{"HS004", "HS005", "HS006"}
 // TestMistakes plants mistakes into each object of the repositories: each is reported at the file that it is in, by a run over all of the
 // repository, by one over the clusters, and by one over the changed file. What no cluster applies has no mistakes for the first two.
 func TestMistakes(t *testing.T) {
+	count, whole := map[string]int{}, 0
 	for _, f := range repositoryFixtures {
 		t.Run(f.script, func(t *testing.T) {
 			f.unpack(t)
+			whole++
 			stdout, _ := validate(t, "-R", "-f", ".", "--unreached")
 			modes := map[string][][]string{"whole": {{"-R", "-f", "."}}}
 			for _, c := range f.clusters {
@@ -59,10 +65,15 @@ func TestMistakes(t *testing.T) {
 			}
 			for _, name := range manifestsHere(t) {
 				modes["file"] = [][]string{{"--lookup-dir", ".", name}}
-				planted := planting{modes: modes, file: name, all: all, unreached: slices.Contains(strings.Fields(stdout), name)}
+				planted := planting{modes: modes, file: name, all: all, unreached: slices.Contains(strings.Fields(stdout), name), planted: count}
 				planted.everywhere(t)
 			}
 		})
+	}
+	for _, m := range mistakes {
+		if whole == len(repositoryFixtures) && count[m.name] == 0 {
+			t.Errorf("%s was planted nowhere", m.name)
+		}
 	}
 }
 
@@ -78,6 +89,7 @@ type planting struct {
 	unreached bool         // nothing applies the file
 	all       []*yaml.Node // what the repository holds
 	before    map[string][]reported
+	planted   map[string]int // how often each mistake was
 }
 
 func (p planting) everywhere(t *testing.T) {
@@ -94,6 +106,11 @@ func (p planting) everywhere(t *testing.T) {
 			object := documents[at]
 			switch {
 			case !isKustomization(p.file) && fieldOf(object, "apiVersion") == nil: // not a manifest
+			case m.pair != nil:
+				if at > 0 && m.pair(object, documents[at-1]) {
+					p.write(t, encode(t, documents))
+					p.judge(t, m, object)
+				}
 			case m.plant == nil:
 				p.write(t, breakDocument(t, documents, at))
 				p.judge(t, m, object)
@@ -141,6 +158,7 @@ func (p planting) defined(object *yaml.Node) bool {
 // judge holds that each mode reports more of the file than before.
 func (p planting) judge(t *testing.T, m mistake, object *yaml.Node) {
 	t.Helper()
+	p.planted[m.name]++
 	for mode, found := range p.findings(t) {
 		if (p.unreached || p.otherRevision()) && mode != "file" {
 			continue
@@ -215,11 +233,12 @@ func referenceOf(object *yaml.Node) *yaml.Node {
 	return nil
 }
 
-func plantCycle(object *yaml.Node) bool {
-	if !slices.Contains([]string{"Kustomization", "HelmRelease"}, kindOf(object)) || fieldOf(object, "spec") == nil {
+func plantCycle(object, on *yaml.Node) bool {
+	if !slices.Contains([]string{"Kustomization", "HelmRelease"}, kindOf(object)) || fieldOf(object, "spec") == nil ||
+		kindOf(on) != kindOf(object) || valueOf(on, "metadata", "namespace") != valueOf(object, "metadata", "namespace") {
 		return false
 	}
-	set(fieldOf(object, "spec"), "dependsOn", sequence(mapping("name", scalar(nameOf(object)))))
+	set(fieldOf(object, "spec"), "dependsOn", sequence(mapping("name", scalar(nameOf(on)))))
 	return true
 }
 
