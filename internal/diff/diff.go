@@ -16,14 +16,21 @@ const (
 	context = 3
 )
 
-// Unified is the unified diff of two texts, as git apply and patch take it, "" if they are equal. Lines of the old text that
-// hidden is true of, counted from 1, are not shown unless they change; nil hides none.
-func Unified(from, to string, old, now []byte, hidden func(line int) bool) string {
+// Unified is the unified diff of two texts, as git apply and patch take it, "" if they are equal. Each line is written as
+// show returns it, which gets its number in the old text, counted from 1; a line that does not change is left out where that is
+// empty. A nil show changes none.
+func Unified(from, to string, old, now []byte, show func(line int, text string, edited bool) string) string {
 	if bytes.Equal(old, now) {
 		return ""
 	}
 	list := edits(slices.Collect(strings.Lines(string(old))), slices.Collect(strings.Lines(string(now))))
-	shown := shownOf(list, hidden)
+	for i, line := 0, 0; i < len(list) && show != nil; i++ {
+		if list[i].op != '+' {
+			line++
+		}
+		list[i].line = show(line, list[i].line, list[i].op != ' ')
+	}
+	shown := shownOf(list)
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", from, to)
 	oldLine, newLine := 1, 1
@@ -58,25 +65,18 @@ type edit struct {
 	line string
 }
 
-// shownOf marks the lines that change, and those around them up to one that is hidden.
-func shownOf(list []edit, hidden func(line int) bool) []bool {
-	concealed := make([]bool, len(list))
-	for i, line := 0, 0; i < len(list) && hidden != nil; i++ {
-		if list[i].op != '+' {
-			line++
-		}
-		concealed[i] = list[i].op == ' ' && hidden(line)
-	}
+// shownOf marks the lines that change, and those around them up to one that is left out.
+func shownOf(list []edit) []bool {
 	shown := make([]bool, len(list))
 	for i := range list {
 		if list[i].op == ' ' {
 			continue
 		}
 		shown[i] = true
-		for j := i - 1; j >= max(0, i-context) && list[j].op == ' ' && !concealed[j]; j-- {
+		for j := i - 1; j >= max(0, i-context) && list[j].op == ' ' && list[j].line != ""; j-- {
 			shown[j] = true
 		}
-		for j := i + 1; j <= min(len(list)-1, i+context) && list[j].op == ' ' && !concealed[j]; j++ {
+		for j := i + 1; j <= min(len(list)-1, i+context) && list[j].op == ' ' && list[j].line != ""; j++ {
 			shown[j] = true
 		}
 	}

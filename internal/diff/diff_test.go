@@ -62,11 +62,19 @@ func TestDiffApplies(t *testing.T) {
 	}
 }
 
-// Lines that are hidden stand in no diff.
+// Lines that are not shown stand in no diff, and those that change stand there as they are shown.
 func TestDiffHides(t *testing.T) {
 	before := "secret: 1\nsecret: 2\nopen: 3\nchange: 4\nopen: 5\nsecret: 6\n"
-	diff := Unified("a/f", "b/f", []byte(before), []byte(strings.Replace(before, "4", "5", 1)), func(line int) bool { return line < 3 || line == 6 })
-	if strings.Contains(diff, "secret") || !strings.Contains(diff, " open: 3\n-change: 4\n+change: 5\n open: 5\n") {
+	diff := Unified("a/f", "b/f", []byte(before), []byte(strings.Replace(before, "4", "5", 1)), func(line int, text string, edited bool) string {
+		switch {
+		case edited && line == 4:
+			return strings.ToUpper(text)
+		case line < 3 || line == 6:
+			return ""
+		}
+		return text
+	})
+	if strings.Contains(diff, "secret") || !strings.Contains(diff, " open: 3\n-CHANGE: 4\n+CHANGE: 5\n open: 5\n") {
 		t.Error(diff)
 	}
 }

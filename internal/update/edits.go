@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/marked"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -129,6 +130,16 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 	return p, c
 }
 
+// mask hides what the edits replaced if it may be a password: anybody may write a marker behind one.
+func (p *parsedFile) mask() {
+	private, lines := load.PrivateLinesOf(p.File), strings.Split(string(p.file.Data), "\n")
+	for _, c := range p.edited {
+		if shown := private.Shown(c.Line, lines[c.Line-1], c.From); shown != c.From {
+			c.From, c.Was = shown, ""
+		}
+	}
+}
+
 // Finish sets what the policies of all clusters choose, and what the results lead to, and writes the files.
 func (u *Update) Finish(ctx context.Context, results []*reconcile.Result) {
 	u.resolve()
@@ -156,6 +167,7 @@ func (u *Update) Finish(ctx context.Context, results []*reconcile.Result) {
 			}
 		}
 		u.Files++
+		p.mask()
 		slices.SortStableFunc(p.edited, func(a, b *Change) int { return cmp.Compare(a.Line, b.Line) })
 		for _, c := range p.edited {
 			if refusals[c.node] == nil {

@@ -99,7 +99,7 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify", "internal/work",
 	},
 	"internal/load": {
-		"internal/admission", "internal/console", "internal/diff", "internal/edit", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
+		"internal/admission", "internal/conceal", "internal/console", "internal/diff", "internal/edit", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
 	},
 	"internal/trace": {
 		"internal/admission", "internal/console", "internal/inventory", "internal/load", "internal/manifest", "internal/outline", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/store",
