@@ -259,6 +259,7 @@ func (c *Charts) nameOf(repository string, archive *io.SectionReader) (Name, *he
 	if _, err := io.Copy(w, io.NewSectionReader(archive, 0, archive.Size())); err != nil {
 		return Name{}, nil, err
 	}
+	repository, _, _ = strings.Cut(repository, "?")
 	return Name{RepositoryOf(repository + "/" + metadata.Name), strings.ReplaceAll(metadata.Version, "+", "_"), w.Digest()}, metadata, nil
 }
 

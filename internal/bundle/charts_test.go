@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -236,6 +237,22 @@ func packaged(t *testing.T, version string, description ...string) []byte {
 
 func section(b []byte) *io.SectionReader {
 	return io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b)))
+}
+
+// FuzzRepositoryOf holds that the address of a source is a place below the prefix of a mirror, whatever is in it.
+func FuzzRepositoryOf(f *testing.F) {
+	for _, seed := range []string{
+		"https://charts.test/a/../../b", "http://charts.test/%2e%2e/x", "http://mirror.test@charts.test/x?y=/../z#{a: b}", "oci://-evil/::add-mask::x",
+		"https://[::1]:8080/ä", "../..", "charts.test//..//_", "a..b/.-.", "ſ.test/K", "a\n/b\x00c",
+	} {
+		f.Add(seed)
+	}
+	grammar := regexp.MustCompile(`^([a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*)?$`) // of the specification
+	f.Fuzz(func(t *testing.T, url string) {
+		if name := bundle.RepositoryOf(url); !grammar.MatchString(name) || strings.Contains(name, "..") {
+			t.Errorf("%q: %q", url, name)
+		}
+	})
 }
 
 func TestRepositoryOf(t *testing.T) {
