@@ -1,0 +1,43 @@
+package load_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/load"
+)
+
+// FuzzPrivateLines holds that no line with the value of a Secret, or of a field that is called as a password is, is shown,
+// whatever stands before it and however it is written.
+func FuzzPrivateLines(f *testing.F) {
+	const canary = "hunter2hunter2"
+	secrets := []string{
+		"apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  KEY: hunter2hunter2 # {\"$imagepolicy\": \"a:b\"}\n",
+		"{apiVersion: v1, kind: Secret, stringData: {KEY: hunter2hunter2}}\n",
+		"- {kind: Secret, data: {KEY: hunter2hunter2}}\n- x\n",
+		"kind: List\nitems:\n- kind: Secret\n  stringData:\n    KEY: |\n      hunter2hunter2\n",
+		"values:\n  KEY_password: hunter2hunter2\n  more: x\n",
+		"values:\n  token:\n    KEY: hunter2hunter2\n",
+		"env:\n- name: API_TOKEN\n  value: hunter2hunter2\n",
+		"patches:\n- patch: |\n    kind: Secret\n    stringData: {KEY: hunter2hunter2}\n",
+		"url: https://KEY:hunter2hunter2@host.test/\n",
+	}
+	for kind := range secrets {
+		f.Add("a: b\n---\n", "dsn", kind)
+		f.Add("a: \"", "x-y", kind)
+		f.Add("a: |\n  b", "é", kind)
+	}
+	f.Fuzz(func(t *testing.T, before, key string, kind int) {
+		if kind < 0 || kind >= len(secrets) || strings.Contains(before+key, canary) || strings.ContainsAny(key, "\n\r:#{}[],&*!|>'\"%@`? /\\") || len(key) > 100 {
+			return
+		}
+		text := before + "\n---\n" + strings.ReplaceAll(secrets[kind], "KEY", "k"+key)
+		private := load.PrivateLinesOf(edit.Parse([]byte(text)))
+		for i, line := range strings.Split(text, "\n") {
+			if shown := private.Mask(i+1, line); strings.Contains(shown, canary) {
+				t.Errorf("%q shows %q", text, shown)
+			}
+		}
+	})
+}
