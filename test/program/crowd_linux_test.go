@@ -63,6 +63,42 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
+// TestMergeMemory joins the records of 6,000 releases that failed, with long messages, and prints them: what that needs is
+// bounded by the bytes of the records.
+func TestMergeMemory(t *testing.T) {
+	s := newStage(t, "podinfo 6.5.0\n")
+	s.write("all.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: repo, namespace: apps}\nspec: {interval: 5m, url: \"http://repo.test\"}\n---\n"+
+		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: seventh, namespace: apps}\n"+
+		"spec: {interval: 5m, chart: {spec: {chart: quizzical, sourceRef: {kind: HelmRepository, name: repo}}}}\n")
+	if out, err := s.command("fetch", "-f", "all.yaml", "-d", "one").CombinedOutput(); err == nil {
+		t.Fatalf("nothing failed: %s", out)
+	}
+	one := s.files("one")[".helmsrc/v1/book"]
+	if !strings.Contains(one, "seventh") || !strings.Contains(one, "quizzical") {
+		t.Fatalf("records %q", s.files("one"))
+	}
+	size := 0
+	for part := range 2 {
+		var book strings.Builder
+		for i := range 3000 {
+			name := fmt.Sprintf("release-%d-%d", part, i)
+			book.WriteString(strings.NewReplacer("seventh", name, "quizzical", name+strings.Repeat(" word", 300)).Replace(one))
+		}
+		s.write(fmt.Sprintf("part%d/.helmsrc/v1/book", part), book.String())
+		size += book.Len()
+	}
+	used, err := peak(s.command("merge", "part0", "part1", "-d", "joined", "-o", "jsonl"))
+	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
+		t.Errorf("ends with %v, and the objects have failed", err)
+	}
+	if joined := s.files("joined")[".helmsrc/v1/book"]; strings.Count(joined, "\n") != 6000 {
+		t.Errorf("%d records were joined", strings.Count(joined, "\n"))
+	}
+	if most := int64(64<<20 + 8*size); used == 0 || used > most*raceFactor {
+		t.Errorf("needs %d MiB of memory for %d MiB of records, and may need %d", used>>20, size>>20, most>>20)
+	}
+}
+
 // crowd is an archive of so many files: a kustomization with a HelmRepository, the others empty.
 func crowd(t *testing.T, files int) string {
 	t.Helper()
