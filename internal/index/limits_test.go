@@ -65,6 +65,19 @@ func TestManyCharts(t *testing.T) {
 	}
 }
 
+// TestManyRegions shows that charts which only the full parser reads are counted.
+func TestManyRegions(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nentries:\n")
+	for i := range maxRegions + 1 {
+		fmt.Fprintf(&b, "  a%d: [{name: a%d, version: 1.0.0}]\n", i, i)
+	}
+	text := b.String()
+	if o, err := Scan(strings.NewReader(text)); err != nil || o.Check(strings.NewReader(text)) == nil || !strings.Contains(o.Check(strings.NewReader(text)).Error(), "more than 100000 charts") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestDropped shows that entries cost nothing once they are dropped.
 func TestDropped(t *testing.T) {
 	entry := "  - name: a\n    description: " + strings.Repeat("long ", 100) + "\n"

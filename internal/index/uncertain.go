@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -48,9 +49,15 @@ func (o *Offsets) readAsJSON(r io.ReaderAt) (done bool, err error) {
 // errNotAlone is a region that cannot be read without the rest of the file.
 var errNotAlone = errors.New("the region does not stand alone")
 
+// maxRegions bounds the time that the full parser needs: two seconds.
+const maxRegions = 100_000
+
 func (o *Offsets) judgeRegions(r io.ReaderAt) error {
-	if len(o.strange) == 0 {
+	switch {
+	case len(o.strange) == 0:
 		return nil
+	case len(o.strange) > maxRegions:
+		return fmt.Errorf("more than %d charts are in flow style, or in another that takes long to read", maxRegions)
 	}
 	for _, region := range o.strange {
 		next := ""
