@@ -130,7 +130,7 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 	return p, c
 }
 
-// mask hides what the edits replaced if it may be a password: anybody may write a marker behind one.
+// mask hides what the edits replaced if it may be a password: a marker may stand behind one.
 func (p *parsedFile) mask() {
 	private, lines := load.PrivateLinesOf(p.File), strings.Split(string(p.file.Data), "\n")
 	for _, c := range p.edited {

@@ -79,13 +79,13 @@ func TestMergeMemory(t *testing.T) {
 	}
 	size := 0
 	for part := range 2 {
-		var book strings.Builder
+		var records strings.Builder
 		for i := range 3000 {
 			name := fmt.Sprintf("release-%d-%d", part, i)
-			book.WriteString(strings.NewReplacer("seventh", name, "quizzical", name+strings.Repeat(" word", 300)).Replace(one))
+			records.WriteString(strings.NewReplacer("seventh", name, "quizzical", name+strings.Repeat(" word", 300)).Replace(one))
 		}
-		s.write(fmt.Sprintf("part%d/.helmsrc/v1/book", part), book.String())
-		size += book.Len()
+		s.write(fmt.Sprintf("part%d/.helmsrc/v1/book", part), records.String())
+		size += records.Len()
 	}
 	used, err := peak(s.command("merge", "part0", "part1", "-d", "joined", "-o", "jsonl"))
 	if _, failed := errors.AsType[*exec.ExitError](err); !failed {
