@@ -93,41 +93,10 @@ func OneLine(text string, limit int) string {
 	return b.String()
 }
 
-// A TimeoutError is the cause of a context that ends after a time that the user can set.
-type TimeoutError struct {
-	Name  string // of the field or flag, as the user writes it
-	After time.Duration
+// NewTimeout is the cause of a context that ends after a time that the user can set by the field or the option of this name.
+func NewTimeout(name string, after time.Duration) error {
+	return &finding.Problem{Class: finding.Passing, Text: fmt.Sprintf("%s of %v exceeded", name, after), Err: context.DeadlineExceeded}
 }
-
-func (e *TimeoutError) Error() string { return fmt.Sprintf("%s of %v exceeded", e.Name, e.After) }
-
-// Transient is true: another day the server may be quicker.
-func (e *TimeoutError) Transient() bool { return true }
-
-// Timeout makes it a timeout for those who look for net.Error.
-func (e *TimeoutError) Timeout() bool { return true }
-
-// Is makes it a context.DeadlineExceeded.
-func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
-
-// A RequestError is a request that got no complete answer.
-type RequestError struct {
-	URL string // redacted
-	Err error
-
-	Text   string // of Err, where it may hold the server's own words
-	Advice string
-}
-
-func (e *RequestError) Error() string {
-	if e.Text != "" {
-		return fmt.Sprintf("Get %q: %s", e.URL, e.Text)
-	}
-	return fmt.Sprintf("Get %q: %v", e.URL, e.Err)
-}
-
-// Finding is what is wrong.
-func (e *RequestError) Finding() finding.Code { return requestCode(e.Err, e.Transient()) }
 
 // requestCode is what is wrong with a request: what the error behind it says, or the network.
 func requestCode(err error, transient bool) finding.Code {
@@ -142,21 +111,27 @@ func requestCode(err error, transient bool) finding.Code {
 	return finding.RefusedRequest
 }
 
-func (e *RequestError) Unwrap() error { return e.Err }
-
-// Transient reports whether asking again may help.
-func (e *RequestError) Transient() bool { return TransientRequest(e.Err) }
-
-// Hint says what to do, or is empty.
-func (e *RequestError) Hint() string { return e.Advice }
-
 // NewRequestError describes a failed request or a failed read of its answer. What ended the context is the reason, if
 // something did: transports report it in many disguises.
-func NewRequestError(ctx context.Context, requested string, err error) *RequestError {
+func NewRequestError(ctx context.Context, requested string, err error) error {
+	return DescribeRequest(ctx, requested, err, func(err error) (text, advice string) { return err.Error(), "" })
+}
+
+// DescribeRequest is [NewRequestError] where the error may hold the server's own words: describe has others, and advice.
+func DescribeRequest(ctx context.Context, requested string, err error, describe func(error) (text, advice string)) error {
 	if ctx.Err() != nil {
 		err = EndOf(ctx)
 	}
-	return &RequestError{URL: auth.RedactURL(requested), Err: err}
+	return requestError(requested, err, TransientRequest(err), describe)
+}
+
+func requestError(requested string, err error, transient bool, describe func(error) (text, advice string)) error {
+	text, advice := describe(err)
+	at := auth.RedactURL(requested)
+	return &finding.Problem{
+		Code: requestCode(err, transient), Class: finding.Retryable(transient),
+		Text: fmt.Sprintf("Get %q: %s", at, text), Advice: advice, Err: &url.Error{Op: "Get", URL: at, Err: err},
+	}
 }
 
 // EndOf returns why a context has ended. A cause that does not say that it is transient is a decision of the caller.
@@ -165,24 +140,8 @@ func EndOf(ctx context.Context) error {
 	if errors.Is(cause, context.Canceled) || Transient(cause) {
 		return cause
 	}
-	return &canceledError{cause}
+	return &finding.Problem{Text: cause.Error(), Err: errors.Join(cause, context.Canceled)}
 }
-
-type canceledError struct{ cause error }
-
-func (e *canceledError) Error() string { return e.cause.Error() }
-
-func (e *canceledError) Unwrap() error { return e.cause }
-
-func (e *canceledError) Is(target error) bool { return target == context.Canceled }
-
-// A SizeError reports that something is larger than it may be.
-type SizeError struct{ text string }
-
-func (e *SizeError) Error() string { return e.text }
-
-// TooLarge is true: an option can raise the limit.
-func (e *SizeError) TooLarge() bool { return true }
 
 // tlsFailure reports whether a certificate is the reason, or another failure of a handshake.
 func tlsFailure(err error) bool { return CertificateFailure(err) || TLSAlert(err) }
@@ -190,12 +149,12 @@ func tlsFailure(err error) bool { return CertificateFailure(err) || TLSAlert(err
 // MaxName is how much of a name that a server made up is shown, in characters.
 const MaxName = 100
 
-// NewSizeError returns an error with this text.
-func NewSizeError(text string) *SizeError { return &SizeError{text} }
+// NewSizeError says that something is larger than it may be: an option can raise the limit.
+func NewSizeError(text string) error { return &finding.Problem{Class: finding.Large, Text: text} }
 
 // TooLargeArchive says of an archive that it exceeds the limit, in bytes.
 func TooLargeArchive(file string, limit int64) error {
-	return &SizeError{fmt.Sprintf("size of chart '%s' exceeds '%d' bytes limit", file, limit)}
+	return NewSizeError(fmt.Sprintf("size of chart '%s' exceeds '%d' bytes limit", file, limit))
 }
 
 // A NotSupportedError says what is not implemented yet.

@@ -19,9 +19,9 @@ type OfflineError struct {
 
 func (e *OfflineError) Error() string {
 	if e.Bundle != "" {
-		return e.What + " is not in " + e.Bundle + ", and --from opens no connection"
+		return e.What + " is not in " + e.Bundle + finding.FromBundle
 	}
-	return e.What + " is not in the cache, and --offline opens no connection"
+	return e.What + finding.NotCached
 }
 
 // Address is the URL of what is missing, "" if there is none.
@@ -46,15 +46,13 @@ func (*OfflineError) Transient() bool { return false }
 // Hint names the command.
 func (e *OfflineError) Hint() string {
 	if e.Bundle != "" {
-		return bundleHint
+		return finding.AnotherBundle
 	}
 	if e.Command == "" {
-		return "run the same command once without --offline: it keeps what it fetches"
+		return finding.OnceOnline
 	}
 	return "run this once with a network: " + e.Command
 }
-
-const bundleHint = "run 'helmsrc bundle' with these manifests on a machine with a network, and copy that file here"
 
 // RefuseDial opens no connection. It takes the place of [Config.Dial].
 func RefuseDial(_ context.Context, _, addr string) (net.Conn, error) {

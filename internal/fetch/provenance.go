@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 
@@ -14,31 +13,16 @@ const ProvenanceSuffix = ".prov"
 // MaxProvenanceBytes is far above what a signed Chart.yaml and a hash have.
 const MaxProvenanceBytes = 1 << 20
 
-// A ProvenanceError reports that a provenance file is not there, or too big to be one. The former matches
-// fs.ErrNotExist.
-type ProvenanceError struct {
-	File string
-	Err  error
+// NoProvenance says that a provenance file is not there. The error matches fs.ErrNotExist.
+func NoProvenance(file string) error { return provenanceError(file, finding.Unsigned, fs.ErrNotExist) }
+
+// ProvenanceTooLarge says that a provenance file is too large to be one.
+func ProvenanceTooLarge(file string) error {
+	return provenanceError(file, "", fmt.Errorf("size exceeds '%d' bytes limit", MaxProvenanceBytes))
 }
 
-func (e *ProvenanceError) Error() string {
-	return fmt.Sprintf("provenance file '%s': %v", e.File, e.Err)
-}
-
-// Finding is what is wrong.
-func (e *ProvenanceError) Finding() finding.Code {
-	if errors.Is(e.Err, fs.ErrNotExist) {
-		return finding.Unsigned
+func provenanceError(file string, code finding.Code, err error) error {
+	return &finding.Problem{
+		Code: code, Class: finding.Untrusted | finding.Lasting, Text: fmt.Sprintf("provenance file '%s': %v", file, err), Err: err,
 	}
-	return ""
 }
-
-func (e *ProvenanceError) Unwrap() error { return e.Err }
-
-// Integrity is true: what is not signed is not what was asked for.
-func (e *ProvenanceError) Integrity() bool { return true }
-
-// Transient is false.
-func (e *ProvenanceError) Transient() bool { return false }
-
-var ErrProvenanceSize = fmt.Errorf("size exceeds '%d' bytes limit", MaxProvenanceBytes)

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,7 +25,7 @@ func Redirect(answer *http.Response, from *url.URL) (*url.URL, error) {
 	if location == "" {
 		return nil, nil
 	}
-	refuse := func(err error) error { return &RequestError{URL: auth.RedactURL(from.String()), Err: err} }
+	refuse := func(err error) error { return NewRequestError(context.Background(), from.String(), err) }
 	to, err := from.Parse(location)
 	switch {
 	case err != nil:
@@ -32,7 +33,7 @@ func Redirect(answer *http.Response, from *url.URL) (*url.URL, error) {
 	case from.Scheme == "https" && to.Scheme == "http":
 		return nil, refuse(fmt.Errorf("redirect from https to http refused: %s", auth.RedactURL(to.String())))
 	case to.Scheme != "http" && to.Scheme != "https":
-		return nil, refuse(fmt.Errorf("redirect refused: %w", &SchemeError{to.Scheme}))
+		return nil, refuse(fmt.Errorf("redirect refused: %w", UnsupportedScheme(to.Scheme)))
 	case to.Hostname() == "":
 		return nil, refuse(errors.New("redirected to a URL without a host"))
 	}

@@ -45,7 +45,7 @@ func (c *Client) pause(ctx context.Context, n int, err error) error {
 		return &finding.Problem{
 			Text: fmt.Sprintf("%v: not tried again: the server asks to wait %v, longer than the %v that are left",
 				err, wait.Round(time.Second), max(left, 0).Round(time.Second)),
-			Advice: "the server limits the rate of requests: try again later, or raise spec.timeout and --timeout",
+			Advice: finding.LongerTimeout,
 			Err:    err,
 		}
 	case wait > left:
@@ -78,17 +78,11 @@ func timeLeft(ctx context.Context) time.Duration {
 
 // interrupted returns the error of a wait that was cut off: why it ended, and what it waited for.
 func interrupted(ctx context.Context, err error) error {
-	return &interruptedError{cause: EndOf(ctx), last: err}
+	cause := EndOf(ctx) // is asked first: an interrupted run is not transient, whatever it waited for
+	return &finding.Problem{
+		Class: finding.Retryable(Transient(cause)), Text: fmt.Sprintf("%v, after: %v", cause, err), Err: errors.Join(cause, err),
+	}
 }
-
-type interruptedError struct{ cause, last error }
-
-func (e *interruptedError) Error() string { return fmt.Sprintf("%v, after: %v", e.cause, e.last) }
-
-// Unwrap puts the cause first: an interrupted run is not transient, whatever it waited for.
-func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.last} }
-
-func (e *interruptedError) Transient() bool { return Transient(e.cause) }
 
 // requestedWait finds the wait that the server asked for.
 func requestedWait(err error) (time.Duration, bool) {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Pump decides whose fault a failure is. A consumer that stops in the middle of a file may do so because the file ends
@@ -83,22 +81,14 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A bodyError is a RequestError after the server has answered: whatever cuts an answer short is the network, unless it
-// is the user.
-type bodyError struct{ *RequestError }
-
-// NewBodyError describes what cut the answer to a request short. The URL is redacted in it.
+// NewBodyError describes what cut the answer to a request short, once the server has answered: that is the network, unless it
+// is the user. The URL is redacted in it.
 func NewBodyError(ctx context.Context, url string, err error) error {
-	return &bodyError{NewRequestError(ctx, url, err)}
-}
-
-func (e *bodyError) Unwrap() error { return e.RequestError }
-
-// Finding is what is wrong.
-func (e *bodyError) Finding() finding.Code { return requestCode(e.Err, e.Transient()) }
-
-func (e *bodyError) Transient() bool {
-	return !errors.Is(e.Err, context.Canceled) && !TLSAlert(e.Err)
+	if ctx.Err() != nil {
+		err = EndOf(ctx)
+	}
+	transient := !errors.Is(err, context.Canceled) && !TLSAlert(err)
+	return requestError(url, err, transient, func(err error) (text, advice string) { return err.Error(), "" })
 }
 
 // Tee is io.TeeReader with the writer's errors kept apart.

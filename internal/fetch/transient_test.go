@@ -20,7 +20,7 @@ import (
 
 func TestTransient(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
-	request := func(err error) error { return &RequestError{Err: err} }
+	request := func(err error) error { return NewRequestError(t.Context(), "https://h.test/", err) }
 	for _, tt := range []struct {
 		name            string
 		err             error
@@ -35,7 +35,7 @@ func TestTransient(t *testing.T) {
 		{"no such host, bare", &net.DNSError{}, true, false},
 		{"invalid address", dial(&net.AddrError{Err: "missing port"}), false, false},
 		{"deadline", context.DeadlineExceeded, true, false},
-		{"named deadline", &TimeoutError{}, true, false},
+		{"named deadline", NewTimeout("spec.timeout", 1), true, false},
 		{"canceled", context.Canceled, false, false},
 		{"canceled while dialing", dial(context.Canceled), false, false},
 		{"i/o timeout", os.ErrDeadlineExceeded, true, false},

@@ -10,13 +10,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// A SchemeError reports that nothing here speaks the protocol of a URL.
-type SchemeError struct{ Scheme string }
-
-func (e *SchemeError) Error() string { return fmt.Sprintf("scheme %q not supported", e.Scheme) }
-
-// Finding is what is wrong.
-func (*SchemeError) Finding() finding.Code { return finding.UnsupportedScheme }
+// UnsupportedScheme says that nothing here speaks the protocol of a URL.
+func UnsupportedScheme(scheme string) error {
+	return &finding.Problem{Code: finding.UnsupportedScheme, Text: fmt.Sprintf("scheme %q not supported", scheme)}
+}
 
 // NormalizeURL returns the one spelling of a repository's URL: HTTP URLs end in one slash, OCI URLs in none. The name of
 // the index at the end of an HTTP URL is dropped, see [NamesIndex]. Query and percent-encoding stay. The empty string stays empty. An error is a *url.Error that can be shown.

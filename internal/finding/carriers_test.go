@@ -19,19 +19,6 @@ var shared = map[Code]map[string]string{
 		"finding.OfStatus":  "a server answers 401 or 403",
 		"finding.codeOfOne": "a login was refused in another way: by a certificate, a text, a status of another protocol",
 	},
-	ChartClash: {
-		"inventory.ClashError":     "several objects make it",
-		"inventory.TakenNameError": "a HelmRelease of Flux 1 would make one that is in the input",
-	},
-	DigestMismatch: {
-		"fetch.DigestError":          "an index names another digest",
-		"oci.BlobError":              "a registry was asked for a digest and gave something else",
-		"reconcile.lockedBytesError": "a lock names another digest",
-	},
-	Moved: {
-		"reconcile.MovedError":     "a source has something else under the name of what is locked",
-		"reconcile.WithdrawnError": "a source has nothing under the name of what is locked",
-	},
 	ForbiddenReference: {
 		"inventory.AccessError": "into another namespace",
 		"inventory.GateError":   "to a kind whose feature gate is closed",
@@ -43,10 +30,6 @@ var shared = map[Code]map[string]string{
 	InvalidSecret: {
 		"manifest.DuplicateError": "two Secrets have one name",
 		"manifest.SecretError":    "its data cannot be decoded",
-	},
-	InvalidURL: {
-		"git.URLError": "of a Git repository, which may be an scp-like address",
-		"oci.URLError": "of a registry, which has rules of its own",
 	},
 	InvalidValues: {
 		"values.Error":              "values that cannot be composed",
@@ -65,15 +48,6 @@ var shared = map[Code]map[string]string{
 	RefusedRequest: {
 		"finding.OfStatus":  "a server answers with a status that has no code of its own",
 		"fetch.requestCode": "a request was not sent, or its answer not taken",
-	},
-	ServiceAccount: {
-		"credential.AccountError":      "an identity that only a cluster has",
-		"manifest.ServiceAccountError": "the object cannot be decoded",
-	},
-	Unsigned: {
-		"fetch.ProvenanceError":  "a chart has no provenance file",
-		"reconcile.unaskedError": "nothing is to be verified, and the run demands that it is",
-		"verify.UnsignedError":   "a registry has no signature of an artifact",
 	},
 	UnusableSource: {
 		"inventory.RejectedError": "the API server would reject it",

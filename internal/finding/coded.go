@@ -87,6 +87,14 @@ const (
 	Large                       // something is larger than it may be
 )
 
+// Retryable is the class of what a later attempt may change, or not.
+func Retryable(yes bool) Class {
+	if yes {
+		return Passing
+	}
+	return Lasting
+}
+
 // Transient reports whether a later attempt may succeed.
 func (c Class) Transient() bool { return c&Passing != 0 }
 
@@ -114,6 +122,8 @@ type Problem struct {
 	Code   Code   // "" if that depends on Class and Err
 	Class  Class  // 0 if that depends on Err
 	Text   string // "" for the text of Err
+	Bare   string // Text without places in manifests, "" if it has none
+	Field  []any  // that it is about, nil if that depends on the code
 	Advice string // what to do, "" if nobody knows
 	Err    error  // that is behind it, if any
 }
@@ -148,6 +158,23 @@ func (p *Problem) As(target any) bool {
 
 // Finding is what is wrong.
 func (p *Problem) Finding() Code { return p.Code }
+
+// Unplaced is the text without places in manifests, "" if it has none.
+func (p *Problem) Unplaced() string { return p.Bare }
+
+// Path is the field that the problem is about, or nil.
+func (p *Problem) Path() []any { return p.Field }
+
+// PathOf returns the field that an error is about: that of the outermost one of a chain that knows, or nil.
+func PathOf(err error) (path []any) {
+	walk(err, func(err error) bool {
+		if located, ok := err.(interface{ Path() []any }); ok {
+			path = located.Path()
+		}
+		return path == nil
+	})
+	return path
+}
 
 // Hint is what to do.
 func (p *Problem) Hint() string { return p.Advice }

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,25 +20,8 @@ const (
 	maxTraced = 64 // generators that wait for each other, of which a shortest way is looked for
 )
 
-// CycleError is a generator whose artifacts are made of themselves.
-type CycleError struct {
-	names []string
-	more  int // that are between the last two of them
-}
-
-func (e *CycleError) Error() string {
-	names, more := e.names, e.more
-	if left := len(names) - maxNamed; left > 0 {
-		names, more = append(slices.Clone(names[:maxNamed-1]), names[len(names)-1]), left
-	}
-	if more > 0 {
-		names = slices.Insert(slices.Clone(names), len(names)-1, fmt.Sprintf("%d others", more))
-	}
-	return "cycle: the artifacts of ArtifactGenerator " + strings.Join(names, " are made of those of ")
-}
-
 // Cycle reports that a generator waits for itself, nil if it does not.
-func (inv *Inventory) Cycle(obj *manifest.Object) *CycleError {
+func (inv *Inventory) Cycle(obj *manifest.Object) error {
 	all := inv.Derivations()
 	knot := all.knots[obj]
 	if knot == nil {
@@ -48,11 +32,17 @@ func (inv *Inventory) Cycle(obj *manifest.Object) *CycleError {
 	if len(knot) <= maxTraced {
 		way, more = s.dependencyPath(obj), 0
 	}
-	e := &CycleError{more: more}
+	var names []string
 	for _, o := range append(way, obj) {
-		e.names = append(e.names, o.Namespace+"/"+o.Name)
+		names = append(names, o.Namespace+"/"+o.Name)
 	}
-	return e
+	if left := len(names) - maxNamed; left > 0 {
+		names, more = slices.Delete(names, maxNamed-1, len(names)-1), left
+	}
+	if more > 0 {
+		names = slices.Insert(names, len(names)-1, fmt.Sprintf("%d others", more))
+	}
+	return errors.New("cycle: the artifacts of ArtifactGenerator " + strings.Join(names, " are made of those of "))
 }
 
 // dependencyPath is a shortest way from a generator to itself, without its end.

@@ -130,7 +130,11 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 		_, o.err = inv.Admit(o.source)
 	}
 	if other := all.present[store.NewKey(sourcev1.HelmChartKind, chart.GetNamespace(), chart.GetName())]; other != nil && o.err == nil {
-		o.err = &TakenNameError{other}
+		o.err = &finding.Problem{
+			Code: finding.ChartClash, Field: []any{"metadata", "name"},
+			Text:   fmt.Sprintf("%s is in the input as well: only one of them can have the name", other),
+			Advice: fmt.Sprintf("the HelmChart of a HelmRelease of Flux 1 is called %sNAMESPACE-NAME: rename the one at %s", operatorPrefix, other.Pos),
+		}
 	}
 	if o.err == nil {
 		o.chart, o.err = deriveFrom(obj, chart, pathInOperatedChart(hr))

@@ -57,45 +57,26 @@ func (all *derivations) addRelease(name helmName, obj *manifest.Object) {
 	all.released[name] = append(all.released[name], obj)
 }
 
-// AntecedentError is a release whose resources the operator would find to be another HelmRelease's.
-type AntecedentError struct {
-	release, namespace string
-	others             []*manifest.Object
-}
-
-// Text says of which other objects the release is.
-func (e *AntecedentError) Text() string { return sameReleaseText(e.release, e.namespace, e.others) }
-
-// NewAntecedentError is about a HelmRelease and others of its operator, at least one.
-func NewAntecedentError(hr *operator.HelmRelease, others []*manifest.Object) *AntecedentError {
-	return &AntecedentError{hr.GetReleaseName(), hr.GetTargetNamespace(), others}
-}
-
-// Error is in the operator's words.
-func (e *AntecedentError) Error() string {
-	return fmt.Sprintf("release appears to be managed by '%s:helmrelease/%s'", e.others[0].Namespace, e.others[0].Name)
-}
-
-// Finding is what is wrong.
-func (*AntecedentError) Finding() finding.Code { return finding.ReleaseClash }
-
-// Path is the field that it is about.
-func (*AntecedentError) Path() []any { return []any{"metadata", "name"} }
-
-// Hint says which other objects are meant.
-func (e *AntecedentError) Hint() string {
-	return e.Text() + ": give one of them another releaseName or targetNamespace"
+// ReleaseClash says, in the operator's words, that it would find the resources of a HelmRelease to be those of others of its
+// own, of which there is at least one.
+func ReleaseClash(hr *operator.HelmRelease, others []*manifest.Object) error {
+	return &finding.Problem{
+		Code: finding.ReleaseClash, Field: []any{"metadata", "name"},
+		Text:   fmt.Sprintf("release appears to be managed by '%s:helmrelease/%s'", others[0].Namespace, others[0].Name),
+		Advice: SameReleaseText(hr, others) + ": give one of them another releaseName or targetNamespace",
+	}
 }
 
 // SharedReleaseText warns of HelmReleases of other controllers.
 func SharedReleaseText(hr *operator.HelmRelease, others []*manifest.Object) string {
-	return sameReleaseText(hr.GetReleaseName(), hr.GetTargetNamespace(), others) + ": two controllers upgrade it"
+	return SameReleaseText(hr, others) + ": two controllers upgrade it"
 }
 
-func sameReleaseText(release, namespace string, others []*manifest.Object) string {
+// SameReleaseText says of which other objects a release is.
+func SameReleaseText(hr *operator.HelmRelease, others []*manifest.Object) string {
 	names := make([]string, len(others))
 	for i, obj := range others {
 		names[i] = fmt.Sprintf("%s at %s", obj, obj.Pos)
 	}
-	return fmt.Sprintf("release '%s' in namespace '%s' is that of %s, too", release, namespace, strings.Join(names, " and "))
+	return fmt.Sprintf("release '%s' in namespace '%s' is that of %s, too", hr.GetReleaseName(), hr.GetTargetNamespace(), strings.Join(names, " and "))
 }

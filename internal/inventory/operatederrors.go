@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // maxReleaseName is the longest name that Helm takes.
@@ -33,21 +32,3 @@ func (e *ReleaseNameError) Path() []any {
 
 // Hint names the field.
 func (*ReleaseNameError) Hint() string { return "set spec.releaseName" }
-
-// TakenNameError is a HelmRelease of Flux 1 whose HelmChart would have the name of another.
-type TakenNameError struct{ other *manifest.Object }
-
-func (e *TakenNameError) Error() string {
-	return fmt.Sprintf("%s is in the input as well: only one of them can have the name", e.other)
-}
-
-// Finding is what is wrong.
-func (*TakenNameError) Finding() finding.Code { return finding.ChartClash }
-
-// Path is the field that the name comes from.
-func (*TakenNameError) Path() []any { return []any{"metadata", "name"} }
-
-// Hint says which one can have another name.
-func (e *TakenNameError) Hint() string {
-	return fmt.Sprintf("the HelmChart of a HelmRelease of Flux 1 is called %sNAMESPACE-NAME: rename the one at %s", operatorPrefix, e.other.Pos)
-}

@@ -12,40 +12,29 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
-// An Error is a lock file that cannot be read or written.
-type Error struct {
-	File string
-	Err  error
-}
-
-func (e *Error) Error() string {
-	var content *lock.Error
-	if errors.As(e.Err, &content) && content.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s", e.File, content.Line, content.Msg)
-	}
-	return fmt.Sprintf("%s: %v", e.File, file.Cause(e.Err))
-}
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// Hint says what to do.
-func (e *Error) Hint() string {
+// failure is why a lock file cannot be read or written.
+func failure(name string, err error) error {
+	p := &finding.Problem{Text: fmt.Sprintf("%s: %v", name, file.Cause(err)), Err: err}
 	var content *lock.Error
 	switch {
-	case errors.As(e.Err, &content):
-		return content.Hint
-	case errors.Is(e.Err, fs.ErrNotExist):
-		return "'helmsrc lock' writes it; --lock-file names another one"
-	case errors.Is(e.Err, rewrite.ErrIrregular), errors.Is(e.Err, file.ErrOutside):
-		return "name another file with --lock-file"
-	case errors.Is(e.Err, rewrite.ErrReadOnly), errors.Is(e.Err, fs.ErrPermission):
-		return "let this user write it, or name another file with --lock-file"
+	case errors.As(err, &content):
+		if content.Line > 0 {
+			p.Text = fmt.Sprintf("%s:%d: %s", name, content.Line, content.Msg)
+		}
+		p.Advice = content.Hint
+	case errors.Is(err, fs.ErrNotExist):
+		p.Advice = finding.WriteLock
+	case errors.Is(err, rewrite.ErrIrregular), errors.Is(err, file.ErrOutside):
+		p.Advice = finding.OtherLock
+	case errors.Is(err, rewrite.ErrReadOnly), errors.Is(err, fs.ErrPermission):
+		p.Advice = "let this user write it, or " + finding.OtherLock
 	}
-	return ""
+	return p
 }
 
 // Read returns what a lock file holds. The error of one that is not there matches [fs.ErrNotExist].
@@ -61,11 +50,11 @@ func read(name string) (*lock.Lock, *rewrite.File, error) {
 		if errors.As(err, &size) {
 			err = fmt.Errorf("larger than %d MiB", lock.MaxBytes>>20)
 		}
-		return nil, nil, &Error{name, err}
+		return nil, nil, failure(name, err)
 	}
 	l, err := lock.Read(f.Data)
 	if err != nil {
-		return nil, nil, &Error{name, err}
+		return nil, nil, failure(name, err)
 	}
 	return l, f, nil
 }
@@ -73,7 +62,7 @@ func read(name string) (*lock.Lock, *rewrite.File, error) {
 // Check reports why a lock file could not be changed, nil if it can be: before anything is fetched for it.
 func Check(name string) error {
 	if err := rewrite.Writable(name); err != nil {
-		return &Error{name, err}
+		return failure(name, err)
 	}
 	return nil
 }
@@ -115,7 +104,7 @@ func try(name string, change func(*lock.Lock)) (bool, error) {
 	change(l)
 	text, err := l.Write()
 	if err != nil {
-		return false, &Error{name, err}
+		return false, failure(name, err)
 	}
 	switch {
 	case f == nil:
@@ -126,7 +115,7 @@ func try(name string, change func(*lock.Lock)) (bool, error) {
 		err = f.Replace(text)
 	}
 	if err != nil {
-		return false, &Error{name, err}
+		return false, failure(name, err)
 	}
 	return true, nil
 }

@@ -16,25 +16,6 @@ type ServiceAccount struct {
 	Pos              Pos
 }
 
-// ServiceAccountError is an account that the API server would refuse.
-type ServiceAccountError struct {
-	Namespace, Name string
-	Pos             Pos
-	Msg             string
-}
-
-func (e *ServiceAccountError) Error() string {
-	return e.Pos.String() + ": " + e.Unplaced()
-}
-
-// Unplaced is the error without the file that it is in.
-func (e *ServiceAccountError) Unplaced() string {
-	return fmt.Sprintf("ServiceAccount %s/%s: %s", e.Namespace, e.Name, e.Msg)
-}
-
-// Finding is what is wrong.
-func (*ServiceAccountError) Finding() finding.Code { return finding.ServiceAccount }
-
 // ServiceAccount finds an account that something refers to.
 func (s *Set) ServiceAccount(namespace, name string) (*ServiceAccount, error) {
 	o, content, err := s.datum("ServiceAccount", namespace, name)
@@ -48,7 +29,9 @@ func newServiceAccount(o *Object, content map[string]any) (*ServiceAccount, erro
 	const field = "imagePullSecrets"
 	a := &ServiceAccount{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos}
 	fail := func(msg string, path ...any) (*ServiceAccount, error) {
-		return nil, &ServiceAccountError{Namespace: o.Namespace, Name: o.Name, Pos: o.Position(path...), Msg: msg}
+		p := &finding.Problem{Code: finding.ServiceAccount, Bare: fmt.Sprintf("ServiceAccount %s/%s: %s", o.Namespace, o.Name, msg)}
+		p.Text = o.Position(path...).String() + ": " + p.Bare
+		return nil, p
 	}
 	list, ok := content[field].([]any)
 	if !ok && content[field] != nil {

@@ -107,7 +107,10 @@ func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chose
 		}
 		return nil
 	}
-	mismatch := &MismatchError{Name: chosen.Chart, Version: chosen.Version, GotName: metadata.Name, GotVersion: metadata.Version}
+	mismatch := &finding.Problem{
+		Code: finding.OtherChart, Class: finding.Untrusted, Advice: finding.AllowMismatch,
+		Text: fmt.Sprintf("the archive holds chart '%s' version '%s', not '%s' version '%s'", metadata.Name, metadata.Version, chosen.Chart, chosen.Version),
+	}
 	if r.o.AllowNameMismatch {
 		t.warnAs(finding.AcceptedChart, "%v", mismatch)
 		return nil
@@ -121,24 +124,6 @@ func pullFailure(err error) error {
 		return status.AuthenticationFailed.Wrap(fmt.Errorf("failed to authenticate with the Helm repository: %w", status.ChartPullError.Wrap(err)))
 	}
 	return status.ChartPullError.Wrap(err)
-}
-
-// MismatchError is an archive that is another chart than the one asked for.
-type MismatchError struct{ Name, Version, GotName, GotVersion string }
-
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("the archive holds chart '%s' version '%s', not '%s' version '%s'", e.GotName, e.GotVersion, e.Name, e.Version)
-}
-
-// Finding is what is wrong.
-func (*MismatchError) Finding() finding.Code { return finding.OtherChart }
-
-// Integrity reports that what was fetched cannot be trusted.
-func (e *MismatchError) Integrity() bool { return true }
-
-// Hint offers the way out for repositories that are known to be sloppy.
-func (e *MismatchError) Hint() string {
-	return "--allow-name-mismatch accepts it with a warning"
 }
 
 func unsavedChart(err error) error {

@@ -10,9 +10,10 @@ import (
 
 // unplaced is the text of a failure without the files of the manifests that its causes name: in a cluster there are none.
 func unplaced(text string, err error) string {
+	if placed, ok := err.(interface{ Unplaced() string }); ok && placed.Unplaced() != "" {
+		return strings.Replace(text, err.Error(), placed.Unplaced(), 1)
+	}
 	switch cause := err.(type) { //nolint:errorlint // every error of the chain has its turn
-	case interface{ Unplaced() string }:
-		return strings.Replace(text, err.Error(), cause.Unplaced(), 1)
 	case interface{ Unwrap() error }:
 		return unplaced(text, cause.Unwrap())
 	case interface{ Unwrap() []error }:

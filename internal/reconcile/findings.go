@@ -86,11 +86,8 @@ func pathOf(obj *manifest.Object, code finding.Code, err error) []any {
 	if inventory.IsRelease(obj) && code != finding.SourceNotReady && validate.ReleaseField(err) != nil {
 		return validate.ReleaseField(err)
 	}
-	if located, ok := errors.AsType[interface {
-		error
-		Path() []any
-	}](err); ok && located.Path() != nil {
-		return located.Path()
+	if path := finding.PathOf(err); path != nil {
+		return path
 	}
 	if _, ok := errors.AsType[*tagMissingError](err); ok && !inventory.IsRelease(obj) {
 		return []any{"spec", "ref", "tag"}
@@ -211,8 +208,6 @@ func hostOf(err error) string {
 	address := ""
 	if answer, ok := errors.AsType[*fetch.StatusError](err); ok {
 		address = answer.URL
-	} else if request, ok := errors.AsType[*fetch.RequestError](err); ok {
-		address = request.URL
 	} else if request, ok := errors.AsType[*url.Error](err); ok {
 		address = request.URL
 	} else if offline, ok := errors.AsType[*fetch.OfflineError](err); ok {

@@ -12,7 +12,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -77,7 +76,7 @@ func (j *Judgement) Err() error {
 	case j.Fits():
 		return nil
 	}
-	return status.NotLocked.Wrap(&UnlockedError{j})
+	return status.NotLocked.Wrap(j.problem())
 }
 
 // Failure is the error of a judgement as that of an object in a run.
@@ -272,86 +271,48 @@ func gitConstraint(ref *sourcev1.GitRepositoryRef) string {
 // defaultBranch is what a GitRepository without spec.ref means.
 const defaultBranch = "master"
 
-// UnlockedError is an object that a lock does not say anything usable about.
-type UnlockedError struct{ judgement *Judgement }
-
-func (e *UnlockedError) Error() string { return e.text(true) }
-
-// Unplaced is the error without the places in manifests.
-func (e *UnlockedError) Unplaced() string { return e.text(false) }
-
-func (e *UnlockedError) text(placed bool) string {
-	j := e.judgement
+// problem is an object that a lock does not say anything usable about.
+func (j *Judgement) problem() error {
+	p := &finding.Problem{Code: finding.NotLocked, Advice: "'helmsrc lock' with the same input writes what is missing, and keeps what fits"}
+	if j.carried {
+		p.Advice = finding.AnotherBundle
+	}
 	switch {
 	case j.Several != nil:
-		return fmt.Sprintf("%s has entries of several clusters that differ: %s", j.file, strings.Join(j.Several, ", "))
+		p.Text, p.Advice = fmt.Sprintf("%s has entries of several clusters that differ: %s", j.file, strings.Join(j.Several, ", ")), finding.OneCluster
+		return p
 	case j.Entry == nil:
-		return j.file + " has no entry"
+		p.Text = j.file + " has no entry"
+		return p
 	}
-	var parts []string
+	var bare, placed []string
 	for _, m := range j.Misfits {
 		part := m.String()
-		if placed && m.Position != "" {
+		bare = append(bare, part)
+		if m.Position != "" {
 			part += " (" + m.Position + ")"
 		}
-		parts = append(parts, part)
-	}
-	return "the entry does not fit: " + strings.Join(parts, "; ")
-}
-
-// Drift reports that manifests and lock are not the same.
-func (e *UnlockedError) Drift() bool { return true }
-
-// Finding is what is wrong.
-func (*UnlockedError) Finding() finding.Code { return finding.NotLocked }
-
-// Hint says what to do.
-func (e *UnlockedError) Hint() string {
-	if e.judgement.Several != nil {
-		return "name the directory of one cluster with -f"
-	}
-	if e.judgement.carried {
-		return (&fetch.OfflineError{Bundle: e.judgement.file}).Hint()
-	}
-	return "'helmsrc lock' with the same input writes what is missing, and keeps what fits"
-}
-
-// Path is the field of the object that is shown, nil for the usual one.
-func (e *UnlockedError) Path() []any {
-	for _, m := range e.judgement.Misfits {
-		if m.path != nil {
-			return m.path
+		placed = append(placed, part)
+		if p.Field == nil {
+			p.Field = m.path
 		}
 	}
-	return nil
+	p.Text, p.Bare = "the entry does not fit: "+strings.Join(placed, "; "), "the entry does not fit: "+strings.Join(bare, "; ")
+	return p
 }
 
-// MovedError is something that is not what is locked any more.
-type MovedError struct {
-	What        string
-	Differences []lock.Difference
-}
-
-func (e *MovedError) Error() string {
+// moved says that something is not what is locked any more.
+func moved(what string, differences ...lock.Difference) error {
 	var parts []string
-	for _, d := range e.Differences {
+	for _, d := range differences {
 		parts = append(parts, d.String())
 	}
-	return e.What + " is not what is locked: " + strings.Join(parts, "; ")
+	return otherThanLocked(finding.Moved, what+" is not what is locked: "+strings.Join(parts, "; "), nil)
 }
 
-// Finding is what is wrong.
-func (*MovedError) Finding() finding.Code { return finding.Moved }
-
-// Integrity reports that it cannot be trusted.
-func (*MovedError) Integrity() bool { return true }
-
-// Transient is false: the same would come again.
-func (*MovedError) Transient() bool { return false }
-
-// Hint says what to do.
-func (*MovedError) Hint() string {
-	return "find out who published it again; 'helmsrc lock --update' with its name accepts the current state"
+// otherThanLocked says that a source has something else than a lock says. The same would come again.
+func otherThanLocked(code finding.Code, text string, err error) error {
+	return &finding.Problem{Code: code, Class: finding.Untrusted | finding.Lasting, Text: text, Advice: finding.AcceptMoved, Err: err}
 }
 
 // takeEntry finds what the object is locked to, and fails it if it has to be and is not.

@@ -123,7 +123,7 @@ func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name 
 		return nil, err
 	}
 	if a.layer != "" && pinned.Layer.Digest.String() != a.layer {
-		return nil, &MovedError{"the chart in manifest " + a.manifest, []lock.Difference{{Field: "layerDigest", Locked: a.layer, Now: pinned.Layer.Digest.String()}}}
+		return nil, moved("the chart in manifest "+a.manifest, lock.Difference{Field: "layerDigest", Locked: a.layer, Now: pinned.Layer.Digest.String()})
 	}
 	return registry.resolved(name, pinned), nil
 }
@@ -149,7 +149,7 @@ func (c *exactCharts) choose(ctx context.Context, w warner, wanted want) (*resol
 		return found, err
 	}
 	if found.Digest != "" && found.Digest != c.entry.Digest {
-		return nil, &MovedError{"the chart that is published", []lock.Difference{{Field: "digest", Locked: c.entry.Digest, Now: found.Digest}}}
+		return nil, moved("the chart that is published", lock.Difference{Field: "digest", Locked: c.entry.Digest, Now: found.Digest})
 	}
 	found.Digest, found.locked, found.key.Digest = c.entry.Digest, true, digest.Digest(c.entry.Digest)
 	return found, nil
@@ -160,33 +160,15 @@ func (c *resolvedChart) otherBytes(err error) error {
 	if !c.locked || !errors.As(err, &mismatch) {
 		return err
 	}
-	return &lockedBytesError{fmt.Sprintf("archive '%s'", c.file), mismatch}
+	return notLockedBytes(fmt.Sprintf("archive '%s'", c.file), mismatch)
 }
 
-// lockedBytesError is something that was fetched and has another digest than the lock says.
-type lockedBytesError struct {
-	what string
-	err  *digest.MismatchError
+// notLockedBytes says that what was fetched has another digest than the lock says.
+func notLockedBytes(what string, mismatch *digest.MismatchError) error {
+	return otherThanLocked(finding.DigestMismatch, what+" is not the one that is locked: "+mismatch.Error(), mismatch)
 }
 
-func (e *lockedBytesError) Error() string {
-	return e.what + " is not the one that is locked: " + e.err.Error()
-}
-
-func (e *lockedBytesError) Unwrap() error { return e.err }
-
-// Finding is what is wrong.
-func (*lockedBytesError) Finding() finding.Code { return finding.DigestMismatch }
-
-// Integrity reports that what was fetched cannot be trusted.
-func (*lockedBytesError) Integrity() bool { return true }
-
-// Transient is false: the same bytes would come again.
-func (*lockedBytesError) Transient() bool { return false }
-
-// Hint says what to do.
-func (*lockedBytesError) Hint() string { return (&MovedError{}).Hint() }
-
+// packagedAsLocked refuses a package that is not the one that is locked.
 func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	e := p.lockedTo()
 	if e == nil || e.Package == "" {
@@ -203,8 +185,8 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 		return nil
 	}
 	return status.ChartPackageError.Wrap(finding.WithHint(
-		&lockedBytesError{"the package that was made of the chart", &digest.MismatchError{Want: want, Got: got}},
-		"what it is made of is what is locked: another version of helmsrc, metadata.generation, spec.reconcileStrategy or SOURCE_DATE_EPOCH make another package; 'helmsrc lock --update' with its name accepts it",
+		notLockedBytes("the package that was made of the chart", &digest.MismatchError{Want: want, Got: got}),
+		finding.AcceptPackage,
 	))
 }
 
@@ -240,9 +222,9 @@ func (p *chartReconciliation) lockedDependency(requirement *helmchart.Dependency
 	if d := e.Dependency(requirement.Name, repository, requirement.Version); d != nil {
 		return d, nil
 	}
-	return nil, &UnlockedError{&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
+	return nil, (&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
 		Difference: lock.Difference{Field: "dependencies." + requirement.Name, Now: repository + " " + requirement.Version},
-	}}}}
+	}}}).problem()
 }
 
 // findLocked takes a dependency that an entry names, without asking what is published.

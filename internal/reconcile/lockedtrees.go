@@ -31,7 +31,7 @@ func (p *reconciliation) revisionAsLocked(t *fetch.Tree) error {
 	}
 	if revisionHash(t.Revision) != revisionHash(e.Revision) {
 		p.r.closers.add(t)
-		return &MovedError{"the revision", []lock.Difference{{Field: "revision", Locked: e.Revision, Now: t.Revision}}}
+		return moved("the revision", lock.Difference{Field: "revision", Locked: e.Revision, Now: t.Revision})
 	}
 	t.Revision = e.Revision
 	return nil
@@ -92,9 +92,9 @@ func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *source
 		return false, nil
 	}
 	if from.revision != e.Revision {
-		return false, status.NotLocked.Wrap(&UnlockedError{&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
+		return false, status.NotLocked.Wrap((&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
 			Difference: lock.Difference{Field: "revision", Locked: e.Revision, Now: from.revision},
-		}}}})
+		}}}).problem())
 	}
 	build, stored := p.storedAsLocked(obj, e)
 	switch {

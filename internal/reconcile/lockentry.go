@@ -117,31 +117,10 @@ func withdrawn(code finding.Code) bool {
 	return code == finding.NoMatch || code == finding.UnknownChart || code == finding.NotFound || code == finding.GitReference
 }
 
-// WithdrawnError is something that is locked, and not published any more.
-type WithdrawnError struct{ err error }
-
-func (e *WithdrawnError) Error() string {
-	return "the locked version is no longer published: " + e.err.Error()
-}
-
-func (e *WithdrawnError) Unwrap() error { return e.err }
-
-// Finding is what is wrong.
-func (*WithdrawnError) Finding() finding.Code { return finding.Moved }
-
-// Integrity reports that it cannot be trusted.
-func (*WithdrawnError) Integrity() bool { return true }
-
-// Transient is false.
-func (*WithdrawnError) Transient() bool { return false }
-
-// Hint says what to do.
-func (*WithdrawnError) Hint() string { return (&MovedError{}).Hint() }
-
 // gone is a failure to get what is locked from a source that does not have it any more: nothing is wrong with the manifest.
 func (l *Locked) gone(err error) error {
 	failure := *status.AsFailure(err)
-	failure.Err = finding.WithHint(failure.Err, l.File+" names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it again")
+	failure.Err = finding.WithHint(failure.Err, l.File+finding.MayBeDeleted)
 	return &failure
 }
 
@@ -155,7 +134,7 @@ func (p *reconciliation) compareEntry(err error) error {
 	case e == nil, err == nil && p.result.Pin == nil:
 		return err
 	case err != nil && withdrawn(CodeOf(err)):
-		return status.Failed.Wrap(&WithdrawnError{err})
+		return status.Failed.Wrap(otherThanLocked(finding.Moved, "the locked version is no longer published: "+err.Error(), err))
 	case err != nil:
 		return err
 	}
@@ -163,8 +142,8 @@ func (p *reconciliation) compareEntry(err error) error {
 	if !ok {
 		return nil
 	}
-	if moved := e.Moved(entryOf(j.Wanted, p.result)); len(moved) > 0 {
-		return status.Failed.Wrap(&MovedError{"what is published", moved})
+	if differences := e.Moved(entryOf(j.Wanted, p.result)); len(differences) > 0 {
+		return status.Failed.Wrap(moved("what is published", differences...))
 	}
 	return nil
 }

@@ -323,7 +323,7 @@ func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCI
 	}
 	signer, err := p.artifactSigner(ctx, v, at)
 	if err == nil && signer == nil && p.r.o.RequireVerification {
-		err = &unaskedError{"the trust policy enforces nothing"}
+		err = notSigned("the trust policy enforces nothing")
 	}
 	switch {
 	case err != nil:
@@ -338,7 +338,7 @@ func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCI
 func (p *ociReconciliation) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
 	check, err := p.verifier(ctx, v)
 	if err != nil {
-		return nil, &unverifiableError{text: err.Error(), err: err} // a missing Secret is no reason to trust the artifact
+		return nil, unverifiable(err.Error(), err) // a missing Secret is no reason to trust the artifact
 	}
 	key := signatureKey{fmt.Sprintf("%q %s", at.identity, at.digest), check.against}
 	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {

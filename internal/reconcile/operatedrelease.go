@@ -252,7 +252,7 @@ func (p *operatedReconciliation) checkOwner() error {
 	if len(own) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("failed to determine sync action for release: %w", inventory.NewAntecedentError(p.hr, own))
+	err := fmt.Errorf("failed to determine sync action for release: %w", inventory.ReleaseClash(p.hr, own))
 	return &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
 }
 

@@ -154,7 +154,7 @@ type Keyring = verify.Keyring
 // Timeout is the cause for a run's context that ends after a limit that the user
 // can set by the flag or field of this name.
 func Timeout(name string, after time.Duration) error {
-	return &fetch.TimeoutError{Name: name, After: after}
+	return fetch.NewTimeout(name, after)
 }
 
 // A Carrier takes to another place what a run fetches. It is asked for each object and each dependency of a chart, by many

@@ -261,7 +261,7 @@ func (p *reconciliation) checkStorage(ctx context.Context) error {
 		p.warnAs(finding.OddStorage, "the stored artifact was altered and is not used: %v", altered.Err)
 	}
 	if altered != nil && p.r.o.Verify {
-		return status.ReadOperationFailed.Wrap(&AlteredError{Path: artifact.Path, Err: altered.Err})
+		return status.ReadOperationFailed.Wrap(alteredArtifact(artifact.Path, altered.Err))
 	}
 	return nil
 }

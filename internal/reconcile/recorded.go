@@ -206,30 +206,17 @@ func storedError(artifact *meta.Artifact, err error) error {
 	var altered *store.AlteredError
 	switch {
 	case errors.As(err, &altered):
-		return &AlteredError{Path: artifact.Path, Err: altered.Err}
+		return alteredArtifact(artifact.Path, altered.Err)
 	case errors.Is(err, fs.ErrNotExist):
 		return finding.WithCode(finding.ArtifactMissing, fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path))
 	}
 	return finding.WithCode(finding.Storage, err)
 }
 
-// AlteredError is a stored artifact that is not what was stored.
-type AlteredError struct {
-	Path string
-	Err  error
+// alteredArtifact says that a stored artifact is not what was stored.
+func alteredArtifact(path string, err error) error {
+	return &finding.Problem{
+		Code: finding.ArtifactAltered, Class: finding.Untrusted, Text: fmt.Sprintf("failed to verify integrity of artifact %s: %v", path, err),
+		Advice: "the next 'helmsrc fetch' fetches it again", Err: err,
+	}
 }
-
-func (e *AlteredError) Error() string {
-	return fmt.Sprintf("failed to verify integrity of artifact %s: %v", e.Path, e.Err)
-}
-
-// Finding is what is wrong.
-func (*AlteredError) Finding() finding.Code { return finding.ArtifactAltered }
-
-func (e *AlteredError) Unwrap() error { return e.Err }
-
-// Integrity reports that what is stored cannot be trusted.
-func (e *AlteredError) Integrity() bool { return true }
-
-// Hint says how to get the right bytes back.
-func (e *AlteredError) Hint() string { return "the next 'helmsrc fetch' fetches it again" }

@@ -125,9 +125,8 @@ const (
 // ClassOf is the class of a failure.
 func ClassOf(err error) Class {
 	var integrity interface{ Integrity() bool }
-	var drift interface{ Drift() bool }
 	switch {
-	case errors.As(err, &drift) && drift.Drift():
+	case finding.CodeOf(err) == finding.NotLocked:
 		return Drift
 	case errors.As(err, &integrity) && integrity.Integrity():
 		return Integrity

@@ -164,7 +164,7 @@ func (p *chartReconciliation) vouched(source *Result) error {
 	if !p.r.o.RequireVerification || ok && git.Spec.Verification != nil {
 		return nil
 	}
-	return status.ChartVerificationError.Wrap(&unaskedError{"its source has no spec.verify"})
+	return status.ChartVerificationError.Wrap(notSigned("its source has no spec.verify"))
 }
 
 // treeRecipe is the recipe for a chart from a tree, nil for an archive that is

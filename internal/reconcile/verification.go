@@ -54,7 +54,7 @@ func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
 	case err != nil:
 		return nil, err
 	case signer == nil && o.RequireVerification && !c.asked:
-		return nil, c.refused(&unaskedError{"it has no spec.verify"})
+		return nil, c.refused(notSigned("it has no spec.verify"))
 	case signer == nil:
 		return nil, nil
 	}
@@ -65,10 +65,8 @@ func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
 
 func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (*verify.Signer, error) {
 	if chosen.subject == nil {
-		return nil, status.ChartVerificationError.Wrap(&unverifiableError{
-			text: "not implemented", // as source-controller says of charts from HTTP repositories
-			hint: "spec.verify works only with charts from OCI registries; --keyring checks the provenance files of other charts",
-		})
+		return nil, status.ChartVerificationError.Wrap(finding.WithHint(
+			unverifiable("not implemented", nil), finding.VerifyWithKeyring)) // the words of source-controller for charts from HTTP repositories
 	}
 	spec := chartVerification(obj)
 	check, err := p.verifier(ctx, spec)
@@ -86,7 +84,7 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 	case err != nil:
 		return nil, signatureFailure(chosen, err)
 	case signer == nil && p.r.o.RequireVerification:
-		return nil, signatureFailure(chosen, &unaskedError{"the trust policy enforces nothing"})
+		return nil, signatureFailure(chosen, notSigned("the trust policy enforces nothing"))
 	case signer == nil:
 		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", chosen.URL)
 	}
@@ -173,18 +171,7 @@ func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error 
 	return nil
 }
 
-// unaskedError is an unsigned chart, where a signature is required.
-type unaskedError struct{ reason string }
-
-func (e *unaskedError) Error() string { return "the chart is unsigned: " + e.reason }
-
-// Finding is what is wrong.
-func (*unaskedError) Finding() finding.Code { return finding.Unsigned }
-
-// Integrity reports that the chart cannot be trusted.
-func (e *unaskedError) Integrity() bool { return true }
-
-// Hint says what would help.
-func (e *unaskedError) Hint() string {
-	return "--require-verification wants spec.verify in the HelmChart of an OCI registry or in the OCIRepository, --keyring for charts with provenance files, or spec.verify in the GitRepository"
+// notSigned is an unsigned chart, where a signature is required.
+func notSigned(reason string) error {
+	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted, Text: "the chart is unsigned: " + reason, Advice: finding.WhatIsVerified}
 }

@@ -55,7 +55,7 @@ func (v verification) label() string {
 // setupFailure is a verification that cannot even begin.
 func setupFailure(v verification, err error) error {
 	text := fmt.Sprintf("failed to verify the signature using provider '%s': %v", v.label(), err)
-	return status.VerificationError.Wrap(&unverifiableError{text: text, err: err})
+	return status.VerificationError.Wrap(unverifiable(text, err))
 }
 
 func (p *reconciliation) verifier(ctx context.Context, spec verification) (*verifier, error) {
@@ -167,28 +167,13 @@ func signatureFailure(chosen *resolvedChart, err error) error {
 	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 }
 
-// unverifiableError is something that is to be verified, but cannot be with what there is. That is no reason to trust it.
-type unverifiableError struct {
-	text string
-	hint string
-	err  error // nil if the text says everything
+// unverifiable is something that is to be verified, but cannot be with what there is. That is no reason to trust it.
+func unverifiable(text string, err error) error {
+	return &finding.Problem{Code: finding.Unverifiable, Class: finding.Untrusted, Text: text, Err: err}
 }
 
-func (e *unverifiableError) Error() string { return e.text }
-
-// Finding is what is wrong.
-func (*unverifiableError) Finding() finding.Code { return finding.Unverifiable }
-
-func (e *unverifiableError) Unwrap() error { return e.err }
-
-// Integrity reports that it cannot be trusted.
-func (*unverifiableError) Integrity() bool { return true }
-
-// Hint says what can be verified, or is empty.
-func (e *unverifiableError) Hint() string { return e.hint }
-
 func errDirectoryUnsigned() error {
-	return &unverifiableError{text: "a local directory has no signatures that could be verified"}
+	return unverifiable("a local directory has no signatures that could be verified", nil)
 }
 
 func withSigner(metadata map[string]string, s *verify.Signer) map[string]string {

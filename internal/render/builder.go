@@ -215,7 +215,7 @@ func (b *builder) claim(c *closure) {
 func (b *builder) warnRemote(c *closure) {
 	for _, remote := range c.remote {
 		b.partial = append(b.partial, remote.in)
-		b.warnAt(finding.RemoteResource, remote.in, remote.Error(), "", remote.pos)
+		b.warnAt(finding.RemoteResource, remote.in, remote.String(), "", remote.pos)
 	}
 }
 

@@ -46,7 +46,7 @@ type directory struct {
 	dirs    []string      // that it includes
 	entries []entryOf     // with which it names them
 	sealed  []sealedFile  // that may be encrypted
-	remote  []remoteError // what was left out
+	remote  []remoteEntry // what was left out
 	flux    bool          // the file holds an object of Flux
 }
 
@@ -62,14 +62,14 @@ type sealedFile struct {
 	env, patch  bool
 }
 
-// remoteError is something that a kustomization takes from elsewhere.
-type remoteError struct {
+// remoteEntry is something that a kustomization takes from elsewhere.
+type remoteEntry struct {
 	in           *manifest.Object
 	pos          manifest.Pos
 	field, entry string
 }
 
-func (e *remoteError) Error() string {
+func (e *remoteEntry) String() string {
 	return fmt.Sprintf("%s: %s is left out: only files of the repository are read", e.field, redacted(e.entry))
 }
 
@@ -272,7 +272,7 @@ type closure struct {
 	of     string // what is built of it
 	files  map[string]bool
 	dirs   []*directory // in the order in which they are met
-	remote []remoteError
+	remote []remoteEntry
 	links  []manifest.Link // that were left out
 	counts map[string]int  // of those that are done with: how many a build of it goes through
 }

@@ -17,39 +17,32 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// missingError is a ConfigMap or Secret that variables should come from.
-type missingError struct {
-	ref    kustomizev1.SubstituteReference
-	err    error
-	hint   string
-	reason string // why the cluster has it all the same; "" for what no one knows of
+// missing is a ConfigMap or Secret that variables should come from.
+type missing struct {
+	text, hint string
+	reason     string // why the cluster has it all the same; "" for what no one knows of
 }
 
-func (e *missingError) Error() string {
-	return fmt.Sprintf("substitute from '%s/%s' error: %v", e.ref.Kind, e.ref.Name, e.err)
-}
-
-func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missingError {
-	set := "set its variables with --substitute"
+func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missing {
+	set := finding.SetVariables
 	if !b.o.Tolerant {
-		set += "; --substitute-strict=false makes them empty"
+		set += finding.LetBeEmpty
 	}
 	name := fmt.Sprintf("%s %s/%s", ref.Kind, f.object.Namespace, ref.Name)
-	m := &missingError{ref: ref}
+	m, err := &missing{}, error(&manifest.NotFoundError{Kind: ref.Kind, Namespace: f.object.Namespace, Name: ref.Name})
 	switch generator := b.generator(ref.Kind, f.object.Namespace, ref.Name); {
 	case d != nil:
-		m.err, m.hint = errors.New("encrypted with SOPS"), d.sealed+"; or "+set
+		err, m.hint = errors.New("encrypted with SOPS"), d.sealed+"; or "+set
 		if d.inCluster {
 			m.reason = "it is encrypted with SOPS: " + d.sealed
 		}
-		return m
 	case generator != "":
 		m.reason = generator + " makes it, in the cluster only"
 		m.hint = generator + " makes " + name + " in the cluster only: " + set
 	default:
 		m.hint = "add the file that holds " + name + " with -f, or " + set
 	}
-	m.err = &manifest.NotFoundError{Kind: ref.Kind, Namespace: f.object.Namespace, Name: ref.Name}
+	m.text = fmt.Sprintf("substitute from '%s/%s' error: %v", ref.Kind, ref.Name, err)
 	return m
 }
 
@@ -95,7 +88,7 @@ func (b *builder) warnAbsent() {
 			continue
 		}
 		at := a.flux.object.Position("spec", "postBuild", "substituteFrom", a.at)
-		b.warnAt(finding.MissingVariables, a.flux.object, missing.Error(), missing.hint, at)
+		b.warnAt(finding.MissingVariables, a.flux.object, missing.text, missing.hint, at)
 	}
 }
 

@@ -101,7 +101,7 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 	}
 	real, err := p.r.within(join(p.d.path, entry))
 	if err != nil && looksRemote(entry) {
-		p.d.remote = append(p.d.remote, remoteError{p.d.object, p.d.object.Position(field...), name, entry})
+		p.d.remote = append(p.d.remote, remoteEntry{p.d.object, p.d.object.Position(field...), name, entry})
 		return "", false
 	}
 	if err != nil {

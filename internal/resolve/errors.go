@@ -13,20 +13,6 @@ import (
 // ErrNoMatch is matched by every [*NoMatchError].
 var ErrNoMatch = errors.New("no chart version matches")
 
-// A NameError is a chart name that is not looked up.
-type NameError struct{ Name string }
-
-func (e *NameError) Error() string {
-	if e.Name == "" {
-		return "no name set for remote chart reference"
-	}
-	return fmt.Sprintf("invalid chart name '%s': a valid name must be lower case letters and numbers "+
-		"and MAY be separated with dashes (-), slashes (/) or periods (.)", e.Name)
-}
-
-// Finding is what is wrong.
-func (*NameError) Finding() finding.Code { return finding.InvalidChartName }
-
 // A NoMatchError reports that no published version is the one asked for, and what came nearest.
 type NoMatchError struct {
 	Version     string // what was asked for
@@ -72,32 +58,6 @@ func (e *NoMatchError) Hint() string {
 		return "newest published version is " + e.Newest
 	}
 	return ""
-}
-
-// A ConstraintError reports that a version is neither published nor a constraint.
-type ConstraintError struct {
-	Constraint string
-	Err        error
-}
-
-func (e *ConstraintError) Error() string {
-	if errors.Is(e.Err, semver.ErrConstraintTooLong) || errors.Is(e.Err, semver.ErrTooManyConstraintGroups) {
-		return "improper constraint: " + e.Err.Error()
-	}
-	return fmt.Sprintf("improper constraint: %q", e.Constraint)
-}
-
-// Finding is what is wrong.
-func (*ConstraintError) Finding() finding.Code { return finding.MalformedVersion }
-
-func (e *ConstraintError) Unwrap() error { return e.Err }
-
-// Hint shows what a constraint looks like.
-func (e *ConstraintError) Hint() string {
-	if strings.EqualFold(e.Constraint, "latest") {
-		return `for the latest version leave the version out, or use "*"`
-	}
-	return `use a version such as "1.2.3" or a range such as "1.2.x", "^1.2.0" or ">=1.2.0 <2.0.0"`
 }
 
 func asNoMatch(err error) (*NoMatchError, bool) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -95,7 +96,7 @@ func checkHighest(t *testing.T, cands []resolve.Candidate, version string, c res
 }
 
 func checkRefusal(t *testing.T, cands []resolve.Candidate, version string, err error) {
-	var improper *resolve.ConstraintError
+	var improper *finding.Problem
 	if errors.As(err, &improper) {
 		if improper.Hint() == "" {
 			t.Fatal("no hint")

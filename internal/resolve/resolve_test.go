@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -195,7 +196,7 @@ func TestConstraintLimits(t *testing.T) {
 		"513 bytes":       ">=1.0.0" + strings.Repeat(" ", 506),
 	} {
 		_, err := resolve.Choose(reference(), constraint)
-		var improper *resolve.ConstraintError
+		var improper *finding.Problem
 		if !errors.As(err, &improper) || len(err.Error()) > 100 {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,12 +1,15 @@
 package resolve
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/Masterminds/semver/v3"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // parseVersion reads a version as source-controller does: there must be two dots somewhere, for the rest it is
@@ -22,7 +25,7 @@ func parseVersion(s string) (*semver.Version, error) {
 	return semver.NewVersion(s)
 }
 
-// parseConstraint returns a [*ConstraintError] for anything that is not a constraint of at most 512 bytes with at
+// parseConstraint returns a [finding.MalformedVersion] for anything that is not a constraint of at most 512 bytes with at
 // most 32 alternatives; these are semver's own limits.
 func parseConstraint(version string) (*semver.Constraints, error) {
 	if version == "" {
@@ -30,12 +33,27 @@ func parseConstraint(version string) (*semver.Constraints, error) {
 	}
 	constraint, err := semver.NewConstraint(version)
 	if err != nil {
-		return nil, &ConstraintError{Constraint: version, Err: err}
+		return nil, improper(version, err)
 	}
 	return constraint, nil
 }
 
-// ValidateVersion returns a [*ConstraintError] for a version that only a candidate of exactly that name could satisfy,
+// improper says that a version is neither published nor a constraint.
+func improper(version string, err error) error {
+	p := &finding.Problem{
+		Code: finding.MalformedVersion, Text: fmt.Sprintf("improper constraint: %q", version), Err: err,
+		Advice: `use a version such as "1.2.3" or a range such as "1.2.x", "^1.2.0" or ">=1.2.0 <2.0.0"`,
+	}
+	if errors.Is(err, semver.ErrConstraintTooLong) || errors.Is(err, semver.ErrTooManyConstraintGroups) {
+		p.Text = "improper constraint: " + err.Error()
+	}
+	if strings.EqualFold(version, "latest") {
+		p.Advice = `for the latest version leave the version out, or use "*"`
+	}
+	return p
+}
+
+// ValidateVersion returns a [finding.MalformedVersion] for a version that only a candidate of exactly that name could satisfy,
 // such as "latest" or "nightly": it needs no candidates to find a slip of the pen.
 func ValidateVersion(version string) error {
 	_, err := parseConstraint(version)
@@ -72,10 +90,11 @@ var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // ValidateName checks a chart name that is looked up in a repository, before anyone is asked for it.
 func ValidateName(name string) error {
 	if name == "" {
-		return &NameError{}
+		return &finding.Problem{Code: finding.InvalidChartName, Text: "no name set for remote chart reference"}
 	}
 	if !nameForm().MatchString(name) {
-		return &NameError{name}
+		return &finding.Problem{Code: finding.InvalidChartName, Text: fmt.Sprintf("invalid chart name '%s': a valid name must be "+
+			"lower case letters and numbers and MAY be separated with dashes (-), slashes (/) or periods (.)", name)}
 	}
 	return nil
 }

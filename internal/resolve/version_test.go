@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -60,7 +61,7 @@ func TestValidateVersion(t *testing.T) {
 		}
 	}
 	for _, version := range []string{"latest", "nightly", ">=", "1.2.3.4", "1.2.3 or 4"} {
-		var improper *resolve.ConstraintError
+		var improper *finding.Problem
 		if err := resolve.ValidateVersion(version); !errors.As(err, &improper) || improper.Hint() == "" {
 			t.Errorf("%q: %v", version, err)
 		}

@@ -18,11 +18,8 @@ func (v *validation) operated(hr *operator.HelmRelease) {
 	}
 	_, err := v.inv.OperatedChart(v.adm.Object)
 	at := []any{"spec", "chart"}
-	if located, ok := errors.AsType[interface {
-		error
-		Path() []any
-	}](err); ok {
-		at = located.Path()
+	if path := finding.PathOf(err); path != nil {
+		at = path
 	}
 	v.fail(finding.RefusedChart, placed(err), at...)
 	v.releaseNames()
@@ -101,7 +98,7 @@ func (v *validation) missingPart(p *values.Part) {
 func (v *validation) clashes(hr *operator.HelmRelease) {
 	own, others := v.inv.SameRelease(v.adm.Object, hr)
 	if len(own) > 0 {
-		v.fail(finding.ReleaseClash, errors.New(inventory.NewAntecedentError(hr, own).Text()), "metadata", "name")
+		v.fail(finding.ReleaseClash, errors.New(inventory.SameReleaseText(hr, own)), "metadata", "name")
 	}
 	if len(others) > 0 {
 		v.warn(finding.SharedRelease, inventory.SharedReleaseText(hr, others), "metadata", "name")

@@ -101,21 +101,13 @@ func (f *findings) verdict(s Subject) error {
 	case len(f.refusals) > 0:
 		return &RefusedError{Message: noMatching, Err: joined(f.refusals), hint: hintOf(f.refusals)}
 	}
-	return &UnsignedError{Message: noSignatures}
+	return unsigned(noSignatures)
 }
 
 // maxReasons is how many reasons one message has.
 const maxReasons = 3
 
-// reasons are several errors in one line, each text once.
-type reasons struct {
-	errs []error
-	text string
-}
-
-func (e *reasons) Error() string   { return e.text }
-func (e *reasons) Unwrap() []error { return e.errs }
-
+// joined are several errors in one line, each text once.
 func joined(errs []error) error {
 	var texts []string
 	for _, err := range errs {
@@ -126,7 +118,7 @@ func joined(errs []error) error {
 	if more := len(texts) - maxReasons; more > 0 {
 		texts = append(texts[:maxReasons], fmt.Sprintf("and %d more", more))
 	}
-	return &reasons{errs, strings.Join(texts, "; ")}
+	return &finding.Problem{Text: strings.Join(texts, "; "), Err: errors.Join(errs...)}
 }
 
 // hintOf returns the first hint of any of the errors.

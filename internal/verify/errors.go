@@ -3,6 +3,7 @@ package verify
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -12,26 +13,6 @@ import (
 const maxErrorText = 1000
 
 func oneLine(text string) string { return fetch.OneLine(text, maxErrorText) }
-
-// An UnsignedError reports that there is no signature at all, of the kind that was looked for.
-type UnsignedError struct {
-	Message string
-	hint    string
-}
-
-func (e *UnsignedError) Error() string { return e.Message }
-
-// Finding is what is wrong.
-func (*UnsignedError) Finding() finding.Code { return finding.Unsigned }
-
-// Hint says what to do, or is empty.
-func (e *UnsignedError) Hint() string { return e.hint }
-
-// Integrity is true: what is not signed is not what was asked for.
-func (e *UnsignedError) Integrity() bool { return true }
-
-// Transient is false.
-func (e *UnsignedError) Transient() bool { return false }
 
 // A RefusedError reports that there are signatures, but none that counts.
 type RefusedError struct {
@@ -101,23 +82,18 @@ func (e *SettingsError) Hint() string { return e.hint }
 // Transient is false.
 func (e *SettingsError) Transient() bool { return false }
 
-// An AnswerError is an answer of a registry with another status than 200.
-type AnswerError struct {
-	URL  string // without a query
-	Code int
+// unsigned says that there is no signature at all, of the kind that was looked for. What is not signed is not what was asked for.
+func unsigned(text string) error {
+	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted | finding.Lasting, Text: text}
 }
 
-func (e *AnswerError) Error() string {
-	return fmt.Sprintf("GET %s: unexpected status %d %s", e.URL, e.Code, http.StatusText(e.Code))
-}
-
-// Finding is what is wrong.
-func (e *AnswerError) Finding() finding.Code { return finding.OfStatus(e.Code) }
-
-// Transient reports whether asking again may help.
-func (e *AnswerError) Transient() bool { return finding.TransientStatus(e.Code) }
-
-// AuthFailure reports whether the registry wants other credentials.
-func (e *AnswerError) AuthFailure() bool {
-	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
+// badAnswer describes an answer with another status than 200.
+func badAnswer(u *url.URL, code int) error {
+	class := finding.Retryable(finding.TransientStatus(code))
+	if code == http.StatusUnauthorized || code == http.StatusForbidden {
+		class |= finding.Login
+	}
+	return &finding.Problem{
+		Code: finding.OfStatus(code), Class: class, Text: fmt.Sprintf("GET %s: unexpected status %d %s", shown(u), code, http.StatusText(code)),
+	}
 }

@@ -122,7 +122,7 @@ func Notation(ctx context.Context, s Subject, o NotationOptions) (*Signer, error
 		return nil, fmt.Errorf("failed to look for signatures of %s: %w", s.Ref(), err)
 	}
 	if len(signatures) == 0 {
-		return nil, &UnsignedError{Message: fmt.Sprintf("no signature is associated with %q, make sure the artifact was signed successfully", s.Ref())}
+		return nil, unsigned(fmt.Sprintf("no signature is associated with %q, make sure the artifact was signed successfully", s.Ref()))
 	}
 	return n.try(ctx, r, subject, signatures)
 }

@@ -52,7 +52,7 @@ func keyringHint(content []byte) string {
 func Provenance(archive io.Reader, file string, provenance []byte, ring *Keyring) (*Signer, error) {
 	switch {
 	case len(provenance) == 0:
-		return nil, &UnsignedError{Message: fmt.Sprintf("there is no provenance file for %s", file)}
+		return nil, unsigned(fmt.Sprintf("there is no provenance file for %s", file))
 	case len(provenance) > maxSignatureBytes:
 		return nil, &LimitError{What: "provenance file for " + file, Max: maxSignatureBytes, Unit: "bytes"}
 	}

@@ -32,7 +32,7 @@ func (r *reader) referrers(ctx context.Context) ([]ocispec.Descriptor, error) {
 		case page == 0 && noReferrersAPI(a):
 			return r.tagged(ctx)
 		case a.code != http.StatusOK:
-			return nil, &AnswerError{shown(u), a.code}
+			return nil, badAnswer(u, a.code)
 		}
 		found, err := r.parseIndex(a.content)
 		if err != nil {

@@ -108,7 +108,7 @@ func (a *answer) isManifest() bool {
 
 func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64, what string) (*answer, error) {
 	timeout := cmp.Or(r.subject.Timeout, defaultTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &fetch.TimeoutError{Name: "request timeout", After: timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fetch.NewTimeout("request timeout", timeout))
 	defer cancel()
 	resp, err := r.follow(ctx, u, accept)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +178,7 @@ func (r *reader) named(ctx context.Context, tag, what string, types ...string) (
 	case a.code == http.StatusNotFound:
 		return nil, nil
 	case a.code != http.StatusOK:
-		return nil, &AnswerError{shown(u), a.code}
+		return nil, badAnswer(u, a.code)
 	}
 	return a, nil
 }
@@ -203,7 +203,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 		// Some clients delete a manifest and leave it in the index: what is not there is no signature.
 		return nil, &RefusedError{Message: what + " is listed, but not there"}
 	default:
-		return nil, &AnswerError{shown(u), a.code}
+		return nil, badAnswer(u, a.code)
 	}
 	if got := a.digest(d); got != d {
 		return nil, &RefusedError{Message: what + " is not what was asked for", Err: &digest.MismatchError{Want: d, Got: got}}

@@ -59,7 +59,7 @@ func (r *revocations) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
 	failure := err
 	if err == nil && resp.StatusCode != http.StatusOK {
-		failure = &AnswerError{shown(req.URL), resp.StatusCode}
+		failure = badAnswer(req.URL, resp.StatusCode)
 	}
 	if failure != nil {
 		r.mu.Lock()

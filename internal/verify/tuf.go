@@ -136,7 +136,7 @@ func (f *tufFetcher) download(address string, limit int64) ([]byte, error) {
 		// That is how the client learns that there is no newer root.
 		return nil, &metadata.ErrDownloadHTTP{StatusCode: http.StatusNotFound, URL: shown(req.URL)}
 	default:
-		return nil, &AnswerError{shown(req.URL), resp.StatusCode}
+		return nil, badAnswer(req.URL, resp.StatusCode)
 	}
 	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {

@@ -15,6 +15,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 	"github.com/helmsrc/helmsrc/internal/helmtest/signing"
@@ -158,18 +159,13 @@ func transient(err error) bool {
 func undecided(t *testing.T, err error) {
 	t.Helper()
 	var integrity interface{ Integrity() bool }
-	var unsigned *verify.UnsignedError
-	if err == nil || errors.As(err, &integrity) || errors.As(err, &unsigned) {
+	if err == nil || errors.As(err, &integrity) || finding.CodeOf(err) == finding.Unsigned {
 		t.Errorf("a failure was taken for an answer: %v", err)
 	}
 }
 
 func hint(err error) string {
-	var e interface{ Hint() string }
-	if errors.As(err, &e) {
-		return e.Hint()
-	}
-	return ""
+	return strings.Join(finding.Hints(err), "; ")
 }
 
 func timeout(t *testing.T) context.Context {

@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"internal/heap":     {},
 	"internal/bound":    {"internal/finding"},
 	"internal/lock":     {"internal/bound"},
-	"internal/lockfile": {"internal/file", "internal/lock", "internal/rewrite"},
+	"internal/lockfile": {"internal/file", "internal/finding", "internal/lock", "internal/rewrite"},
 	"internal/diff":     {},
 	"internal/plan":     {"internal/diff"},
 	"internal/helm":     {},

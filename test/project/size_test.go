@@ -25,7 +25,7 @@ const (
 const mostFlags = 74
 
 // mostUnmatched is how many types of errors nobody matches: a finding.Problem says the same. It only ever goes down.
-const mostUnmatched = 40
+const mostUnmatched = 0
 
 // TestSizeOfCommands counts the lines of cmd without tests, and the methods of each of its types.
 func TestSizeOfCommands(t *testing.T) {
@@ -119,8 +119,11 @@ func TestErrorTypes(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
-				if n.Recv != nil && n.Name.Name == "Error" {
+				switch {
+				case n.Recv != nil && n.Name.Name == "Error":
 					types[named(n.Recv.List[0].Type)] = fset.Position(n.Pos()).String()
+				case n.Recv != nil && n.Name.Name == "Excerpt": // by which validate looks for it
+					matched[named(n.Recv.List[0].Type)] = true
 				}
 			case *ast.ValueSpec:
 				if n.Type != nil && n.Values == nil {

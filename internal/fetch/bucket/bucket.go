@@ -107,7 +107,7 @@ func Download(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	}
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &fetch.TimeoutError{Name: "spec.timeout", After: o.Timeout})
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout("spec.timeout", o.Timeout))
 		defer cancel()
 	}
 	if err := o.check(); err != nil {

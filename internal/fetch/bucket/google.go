@@ -69,7 +69,7 @@ func googleEndpoint(endpoint string, insecure bool) (*url.URL, error) {
 	case u.Host == "" || u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "":
 		return nil, fmt.Errorf("endpoint '%s' is not the name of a host", auth.RedactURL(endpoint))
 	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, &fetch.SchemeError{Scheme: u.Scheme}
+		return nil, fetch.UnsupportedScheme(u.Scheme)
 	}
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }

@@ -101,7 +101,7 @@ func TestBucketTimeout(t *testing.T) {
 			}
 			fmt.Fprint(rw, "a")
 			_ = http.NewResponseController(rw).Flush()
-			cancel(&fetch.TimeoutError{Name: "spec.timeout", After: time.Minute})
+			cancel(fetch.NewTimeout("spec.timeout", time.Minute))
 			<-r.Context().Done()
 		}))
 		o := b.options

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"golang.org/x/crypto/ssh"
 )
@@ -43,8 +43,7 @@ func TestGitBasicAuth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.clone(t, Options{Ref: ref, Login: l})
-			var hinted interface{ Hint() string }
-			if !fetch.AuthFailure(err) || fetch.Transient(err) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "spec.secretRef") {
+			if !fetch.AuthFailure(err) || fetch.Transient(err) || !strings.Contains(strings.Join(finding.Hints(err), "; "), "spec.secretRef") {
 				t.Errorf("error %v", err)
 			}
 			if want := "failed to checkout and determine revision: unable to clone 'http://git.test/app.git': authentication required: 401 Unauthorized"; err.Error() != want {

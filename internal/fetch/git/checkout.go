@@ -77,7 +77,7 @@ type gitWalk struct {
 // tree visits a tree. Directories come before what is in them.
 func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
-		return &limitError{what: "depth of directories", limit: maxDepth}
+		return tooLarge("depth of directories", maxDepth)
 	}
 	t, err := object.GetTree(w.objects, hash)
 	if err != nil {
@@ -100,7 +100,7 @@ func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
 func (w *gitWalk) entry(name string, e object.TreeEntry, depth int) error {
 	// What is not wanted counts too: a tree that holds itself a hundred times on each level has no end.
 	if w.seen++; w.seen > w.limit {
-		return &limitError{what: "number of files", limit: int64(w.limit)}
+		return tooLarge("number of files", int64(w.limit))
 	}
 	isDir := e.Mode == filemode.Dir
 	if isDir && !w.selected.dir(name) || !isDir && !w.selected.file(name) {
@@ -222,7 +222,7 @@ func (k *checkout) open(name string, hash plumbing.Hash) (r io.ReadCloser, size 
 		return nil, 0, fmt.Errorf("%s: %w", name, err)
 	}
 	if k.size += size; k.size > k.limits.Unpacked {
-		return nil, 0, errors.Join(&limitError{what: "unpacked size", limit: k.limits.Unpacked}, r.Close())
+		return nil, 0, errors.Join(tooLarge("unpacked size", k.limits.Unpacked), r.Close())
 	}
 	return r, size, nil
 }

@@ -2,7 +2,6 @@ package git
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -54,35 +53,6 @@ func (e *SparseError) Error() string {
 // Transient is false.
 func (e *SparseError) Transient() bool { return false }
 
-// statusError is an HTTP status in Git's words.
-type statusError struct{ *fetch.StatusError }
-
-func (e *statusError) Unwrap() error { return e.StatusError }
-
-func (e *statusError) Error() string {
-	what := "unexpected answer"
-	switch e.Code {
-	case http.StatusUnauthorized:
-		what = "authentication required"
-	case http.StatusForbidden:
-		what = "authorization failed"
-	case http.StatusNotFound:
-		what = "repository not found"
-	}
-	return what + ": " + e.Status
-}
-
-// notServedError reports that an answer comes from something else than a Git server.
-type notServedError struct{ URL string }
-
-func (e *notServedError) Error() string { return "there is no Git repository at " + e.URL }
-
-func (e *notServedError) Transient() bool { return false }
-
-func (e *notServedError) Hint() string {
-	return "spec.url is the URL that git clone takes, which is often not the one that a browser shows"
-}
-
 // remoteError is an error of the server, in its words.
 type remoteError struct{ text string }
 
@@ -90,27 +60,15 @@ func (e *remoteError) Error() string { return "remote: " + e.text }
 
 func (e *remoteError) Transient() bool { return false }
 
-// limitError reports that a repository is larger than it may be.
-type limitError struct {
-	what  string
-	limit int64
+// tooLarge says that a part of a repository is larger than it may be.
+func tooLarge(part string, limit int64) error {
+	return &finding.Problem{
+		Class: finding.Large | finding.Lasting, Text: fmt.Sprintf("the repository is too large: its %s is larger than %d", part, limit),
+	}
 }
 
-func (e *limitError) Error() string {
-	return fmt.Sprintf("the repository is too large: its %s is larger than %d", e.what, e.limit)
-}
-
-func (e *limitError) Transient() bool { return false }
-
-// TooLarge is true.
-func (e *limitError) TooLarge() bool { return true }
-
-// cutShortError reports that a server stopped in the middle of its answer.
-type cutShortError struct{}
-
-func (e *cutShortError) Error() string { return "the server's answer ends too early" }
-
-func (e *cutShortError) Transient() bool { return true }
+// errCutShort reports that a server stopped in the middle of its answer.
+var errCutShort = &finding.Problem{Class: finding.Passing, Text: "the server's answer ends too early"}
 
 // missingRef finds out what the user may have meant.
 func missingRef(name string, refs []gitReference) *RefError {

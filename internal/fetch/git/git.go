@@ -104,7 +104,7 @@ func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	}
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, &fetch.TimeoutError{Name: "spec.timeout", After: o.Timeout})
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout("spec.timeout", o.Timeout))
 		defer cancel()
 	}
 	var tree *fetch.Tree
@@ -119,7 +119,7 @@ func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 func checkURL(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
-		return &fetch.SchemeError{Scheme: u.Scheme}
+		return fetch.UnsupportedScheme(u.Scheme)
 	case u.Hostname() == "":
 		return fetch.ErrNoHost
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
@@ -209,8 +210,7 @@ func TestGitRefErrors(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), v.want) {
 				t.Fatalf("error %v, want %s", err, v.want)
 			}
-			var hinted interface{ Hint() string }
-			if hint := ""; v.hint != "" && (!errors.As(err, &hinted) || hinted.Hint() != v.hint) {
+			if hint := strings.Join(finding.Hints(err), "; "); v.hint != "" && hint != v.hint {
 				t.Errorf("hint %v, want %q", hint, v.hint)
 			}
 			if fetch.Transient(err) != (v.name == "no host") {
@@ -333,8 +333,7 @@ func TestGitLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.clone(t, Options{Ref: Ref{Branch: "main"}, Limits: l})
-			var limit *limitError
-			if !errors.As(err, &limit) || fetch.Transient(err) {
+			if finding.CodeOf(err) != finding.TooLarge || fetch.Transient(err) {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -369,7 +368,7 @@ func TestGitTimeout(t *testing.T) {
 	w := newGitWorld(t, "")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w.server.Use(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		cancel(&fetch.TimeoutError{Name: "--timeout", After: 1})
+		cancel(fetch.NewTimeout("--timeout", 1))
 		<-r.Context().Done()
 	}))
 	_, err := Checkout(ctx, w.Client(t), Options{URL: gitURL, TempDir: t.TempDir()})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // GitHubAPI is where GitHub itself is asked for tokens.
@@ -80,7 +81,7 @@ func (c *clone) login(ctx context.Context, l *Login) (*Login, error) {
 	defer g.connections.CloseIdleConnections()
 	token, err := g.token(ctx)
 	if err != nil {
-		return nil, &appError{err}
+		return nil, &finding.Problem{Class: finding.Login, Text: "failed to configure authentication options: " + err.Error(), Err: err}
 	}
 	s.App, s.Username, s.Password = nil, githubUser, token
 	return NewLogin(s), nil
@@ -178,15 +179,3 @@ func (g *githubExchange) refused(answer *http.Response, at *url.URL) error {
 	}
 	return e
 }
-
-// An appError says why a GitHub App got no token.
-type appError struct{ err error }
-
-func (e *appError) Error() string {
-	return "failed to configure authentication options: " + e.err.Error()
-}
-
-func (e *appError) Unwrap() error { return e.err }
-
-// AuthFailure is true.
-func (e *appError) AuthFailure() bool { return true }

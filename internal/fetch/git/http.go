@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -105,7 +106,7 @@ func (h *gitHTTP) advertisement(ctx context.Context, answer *http.Response, at *
 	base.RawQuery = h.home.RawQuery
 	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); !ok || kind != advertisementType {
 		_ = answer.Body.Close()
-		return nil, &notServedError{URL: auth.RedactURL(h.home.String())}
+		return nil, h.notServed()
 	}
 	h.base = &base
 	return h.body(ctx, answer, at), nil
@@ -123,7 +124,7 @@ func (h *gitHTTP) Exchange(ctx context.Context, request []byte) (io.ReadCloser, 
 	}
 	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); kind != uploadPackReplyType {
 		_ = answer.Body.Close()
-		return nil, &notServedError{URL: auth.RedactURL(h.home.String())}
+		return nil, h.notServed()
 	}
 	return h.body(ctx, answer, at), nil
 }
@@ -167,10 +168,9 @@ func (h *gitHTTP) send(ctx context.Context, method string, u *url.URL, request [
 func (h *gitHTTP) scrub(text string) string { return auth.ScrubURL(h.login.scrub(text), h.home) }
 
 func (h *gitHTTP) requestError(ctx context.Context, u *url.URL, err error) error {
-	e := fetch.NewRequestError(ctx, u.String(), err)
-	e.Text = fetch.OneLine(h.scrub(e.Err.Error()), fetch.MaxErrorText)
-	e.Advice = h.login.requestHint(e.Err)
-	return e
+	return fetch.DescribeRequest(ctx, u.String(), err, func(err error) (text, advice string) {
+		return fetch.OneLine(h.scrub(err.Error()), fetch.MaxErrorText), h.login.requestHint(err)
+	})
 }
 
 // statusError has the words that Git has for these.
@@ -191,5 +191,22 @@ func (h *gitHTTP) statusError(answer *http.Response, snippet []byte, at *url.URL
 	case e.Code == http.StatusNotFound && !h.login.any():
 		e.Advice = "servers hide private repositories in this way too: they need a Secret in spec.secretRef"
 	}
-	return &statusError{e}
+	what := "unexpected answer"
+	switch e.Code {
+	case http.StatusUnauthorized:
+		what = "authentication required"
+	case http.StatusForbidden:
+		what = "authorization failed"
+	case http.StatusNotFound:
+		what = "repository not found"
+	}
+	return &finding.Problem{Text: what + ": " + e.Status, Err: e}
+}
+
+// notServed says that an answer comes from something else than a Git server.
+func (h *gitHTTP) notServed() error {
+	return &finding.Problem{
+		Class: finding.Lasting, Text: "there is no Git repository at " + auth.RedactURL(h.home.String()),
+		Advice: "spec.url is the URL that git clone takes, which is often not the one that a browser shows",
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The types of objects in packs.
@@ -114,8 +116,7 @@ func TestGitPacks(t *testing.T) {
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			err := receive(t, v.pack, Limits{})
-			var limit *limitError
-			if (err == nil) != v.ok || errors.As(err, &limit) != v.limit {
+			if (err == nil) != v.ok || (finding.CodeOf(err) == finding.TooLarge) != v.limit {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -261,7 +261,7 @@ func (r *gitRemote) pack(ctx context.Context, q packRequest, limit int64) (io.Re
 		return nil, err
 	}
 	p := r.packets(answer, limit)
-	p.tooLarge = &limitError{what: "pack", limit: limit}
+	p.tooLarge = tooLarge("pack", limit)
 	found := r.findPackV0
 	if r.v2 {
 		found = r.findPackV2
@@ -428,7 +428,7 @@ func (p *packetReader) limit() error {
 	if p.tooLarge != nil {
 		return p.tooLarge
 	}
-	return &limitError{what: "list of references", limit: maxAdvertisement}
+	return tooLarge("list of references", maxAdvertisement)
 }
 
 // next returns a packet that is valid until the one after it is read. An end where a packet could be is not expected.
@@ -455,7 +455,7 @@ func (p *packetReader) next() ([]byte, packetKind, error) {
 
 func cutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return &cutShortError{}
+		return errCutShort
 	}
 	return err
 }

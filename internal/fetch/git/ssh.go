@@ -18,6 +18,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -77,8 +78,13 @@ func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH,
 	return &gitSSH{clone: c, url: u, client: client, stop: stop}, nil
 }
 
-var errNoIdentity error = &sshLoginError{text: "ssh: no identity",
-	hint: "a repository with an ssh:// URL needs a Secret with identity and known_hosts in spec.secretRef"}
+var errNoIdentity = notTrusted("no identity",
+	"a repository with an ssh:// URL needs a Secret with identity and known_hosts in spec.secretRef")
+
+// notTrusted says that one side does not trust the other.
+func notTrusted(text, hint string) error {
+	return &finding.Problem{Class: finding.Login | finding.Lasting, Text: "ssh: " + text, Advice: hint}
+}
 
 func (c *clone) dialSSH(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, sshDialTimeout)
@@ -125,7 +131,7 @@ func readKnownHosts(dir string, text []byte) (ssh.HostKeyCallback, error) {
 	check, err := knownhosts.New(f.Name())
 	if err != nil {
 		// The reason names the file, which is gone.
-		return nil, &sshLoginError{text: "ssh: 'known_hosts' in the Secret of spec.secretRef cannot be read"}
+		return nil, notTrusted("'known_hosts' in the Secret of spec.secretRef cannot be read", "")
 	}
 	return check, nil
 }
@@ -220,29 +226,20 @@ func (s *sshState) explain(addr string, err error) error {
 	var network net.Error
 	switch {
 	case s.revoked.Load():
-		return &sshLoginError{text: "ssh: the host key of " + host + " is revoked in known_hosts"}
+		return notTrusted("the host key of "+host+" is revoked in known_hosts", "")
 	case refused != nil && len(refused.Want) == 0:
-		return &sshLoginError{text: "ssh: host key verification failed: " + host + " is not in known_hosts",
-			hint: "add what ssh-keyscan prints for the host to known_hosts in the Secret of spec.secretRef, once you have made sure that it is right"}
+		return notTrusted("host key verification failed: "+host+" is not in known_hosts",
+			"add what ssh-keyscan prints for the host to known_hosts in the Secret of spec.secretRef, once you have made sure that it is right")
 	case refused != nil:
-		return &sshLoginError{text: "ssh: host key verification failed: the key of " + host + " is another one than in known_hosts"}
+		return notTrusted("host key verification failed: the key of "+host+" is another one than in known_hosts", "")
 	case s.checked.Load() && s.offered.Load() && !errors.As(err, &network) && !errors.Is(err, io.EOF):
-		return &sshLoginError{text: "ssh: unable to authenticate as " + s.config.User + ": the server does not accept the identity",
-			hint: "the public half of the identity in spec.secretRef may lack the permission to read this repository"}
+		return notTrusted("unable to authenticate as "+s.config.User+": the server does not accept the identity",
+			"the public half of the identity in spec.secretRef may lack the permission to read this repository")
 	}
-	return &fetch.RequestError{URL: "ssh://" + addr, Err: err, Text: fetch.OneLine(err.Error(), fetch.MaxErrorText)}
+	return fetch.DescribeRequest(context.Background(), "ssh://"+addr, err, func(err error) (text, advice string) {
+		return fetch.OneLine(err.Error(), fetch.MaxErrorText), ""
+	})
 }
-
-// sshLoginError reports that one side does not trust the other.
-type sshLoginError struct{ text, hint string }
-
-func (e *sshLoginError) Error() string { return e.text }
-
-func (e *sshLoginError) Hint() string { return e.hint }
-
-func (e *sshLoginError) AuthFailure() bool { return true }
-
-func (e *sshLoginError) Transient() bool { return false }
 
 func (s *gitSSH) Close() error {
 	s.endSession()

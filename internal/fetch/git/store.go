@@ -98,7 +98,7 @@ func (s *gitStore) inspect(pack *packfile.Scanner) error {
 		return cutShort(err)
 	}
 	if int64(count) > int64(s.limits.Objects) {
-		return &limitError{what: "number of objects", limit: int64(s.limits.Objects)}
+		return tooLarge("number of objects", int64(s.limits.Objects))
 	}
 	unpacked := s.limits.Unpacked
 	for range count {
@@ -107,7 +107,7 @@ func (s *gitStore) inspect(pack *packfile.Scanner) error {
 			return err
 		}
 		if unpacked -= size; unpacked < 0 {
-			return &limitError{what: "unpacked size", limit: s.limits.Unpacked}
+			return tooLarge("unpacked size", s.limits.Unpacked)
 		}
 	}
 	_, err = pack.Checksum()
@@ -142,7 +142,7 @@ func (s *gitStore) objectSize(pack *packfile.Scanner) (int64, error) {
 
 func (s *gitStore) checkSize(size int64) error {
 	if size < 0 || size > s.limits.Object {
-		return &limitError{what: "largest file", limit: s.limits.Object}
+		return tooLarge("largest file", s.limits.Object)
 	}
 	return nil
 }

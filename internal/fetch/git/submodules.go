@@ -35,7 +35,7 @@ func (c *clone) submodules(ctx context.Context, parent *url.URL, store *gitStore
 			return fmt.Errorf("submodule %s: not in .gitmodules", m.path)
 		}
 		if c.modules++; c.modules > maxSubmodules {
-			return &limitError{what: "number of submodules", limit: maxSubmodules}
+			return tooLarge("number of submodules", maxSubmodules)
 		}
 		u, err := moduleURL(parent, raw)
 		if err != nil {
@@ -61,7 +61,7 @@ func (s *gitStore) moduleURLs(commit *object.Commit) (map[string]string, error) 
 		return nil, err
 	}
 	if f.Size > maxModulesFile {
-		return nil, &limitError{what: ".gitmodules", limit: maxModulesFile}
+		return nil, tooLarge(".gitmodules", maxModulesFile)
 	}
 	text, err := f.Contents()
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *clone) submodule(ctx context.Context, u *url.URL, m gitModule, into *fe
 	sub.options.SparseCheckout, sub.options.Only, sub.options.Verify = nil, nil, nil
 	sub.depth = c.depth + 1
 	if sub.depth > maxSubmoduleDepth {
-		return &limitError{what: "depth of submodules", limit: maxSubmoduleDepth}
+		return tooLarge("depth of submodules", maxSubmoduleDepth)
 	}
 	if !auth.SameOrigin(home, u) {
 		sub.options.Login = nil

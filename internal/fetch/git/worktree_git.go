@@ -147,7 +147,7 @@ func (w *worktree) module(name string, s *gitStatus) error {
 		return nil
 	}
 	if w.depth++; w.depth > maxSubmoduleDepth {
-		return &limitError{what: "depth of submodules", limit: maxSubmoduleDepth}
+		return tooLarge("depth of submodules", maxSubmoduleDepth)
 	}
 	defer func() { w.depth-- }()
 	repo, err := openRepository(dir)
@@ -195,7 +195,7 @@ type ignoreWalk struct {
 
 func (w *ignoreWalk) dir(dir string, patterns []gitignore.Pattern, depth int) error {
 	if depth > maxDepth {
-		return &limitError{what: "depth of directories", limit: maxDepth}
+		return tooLarge("depth of directories", maxDepth)
 	}
 	entries, err := fs.ReadDir(w.from.FS(), dir)
 	if err != nil {

@@ -16,7 +16,7 @@ func File(ctx context.Context, c *fetch.Client, raw string, timeout time.Duratio
 	case err != nil:
 		return auth.RedactURLError(err)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return &fetch.SchemeError{Scheme: u.Scheme}
+		return fetch.UnsupportedScheme(u.Scheme)
 	case u.Hostname() == "":
 		return auth.RedactURLError(&url.Error{Op: "parse", URL: raw, Err: fetch.ErrNoHost})
 	}

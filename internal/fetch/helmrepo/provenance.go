@@ -21,7 +21,7 @@ func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fe
 		return err
 	}
 	file := fetch.OneLine(path.Base(targets[0].url.Path), fetch.MaxName) + fetch.ProvenanceSuffix
-	tooLarge := &fetch.ProvenanceError{File: file, Err: fetch.ErrProvenanceSize}
+	tooLarge := fetch.ProvenanceTooLarge(file)
 	err = h.operation(ctx, targets[0].url, func(ctx context.Context, x *exchange) error {
 		return x.tryEach(ctx, targets, func(t *target) error {
 			u := *t.url
@@ -30,7 +30,7 @@ func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fe
 		})
 	})
 	if absent(err) {
-		return &fetch.ProvenanceError{File: file, Err: fs.ErrNotExist}
+		return fetch.NoProvenance(file)
 	}
 	return err
 }
@@ -60,11 +60,11 @@ func (d *Directory) Provenance(ctx context.Context, c resolve.Candidate, dst fet
 			continue
 		}
 		file := fetch.OneLine(path.Base(filepath.ToSlash(name)), fetch.MaxName) + fetch.ProvenanceSuffix
-		err := d.copyFile(ctx, name+fetch.ProvenanceSuffix, dst, fetch.MaxProvenanceBytes, &fetch.ProvenanceError{File: file, Err: fetch.ErrProvenanceSize}, fetch.Drain)
+		err := d.copyFile(ctx, name+fetch.ProvenanceSuffix, dst, fetch.MaxProvenanceBytes, fetch.ProvenanceTooLarge(file), fetch.Drain)
 		if errors.Is(err, fs.ErrNotExist) {
-			return &fetch.ProvenanceError{File: file, Err: fs.ErrNotExist}
+			return fetch.NoProvenance(file)
 		}
 		return err
 	}
-	return &fetch.ProvenanceError{File: strings.Join(c.URLs, ", "), Err: fs.ErrNotExist}
+	return fetch.NoProvenance(strings.Join(c.URLs, ", "))
 }

@@ -44,7 +44,7 @@ func Open(c *fetch.Client, base string, id *auth.Identity, o Options) (*Reposito
 		return nil, err
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &fetch.SchemeError{Scheme: u.Scheme}
+		return nil, fetch.UnsupportedScheme(u.Scheme)
 	}
 	if u.Hostname() == "" {
 		return nil, auth.RedactURLError(&url.Error{Op: "parse", URL: base, Err: fetch.ErrNoHost})
@@ -64,8 +64,7 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 	}
 	if h.options.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, h.options.Timeout,
-			&fetch.TimeoutError{Name: "spec.timeout", After: h.options.Timeout})
+		ctx, cancel = context.WithTimeoutCause(ctx, h.options.Timeout, fetch.NewTimeout("spec.timeout", h.options.Timeout))
 		defer cancel()
 	}
 	return h.client.Retry(ctx, func(ctx context.Context, n int) error {
@@ -198,10 +197,9 @@ func (x *exchange) statusError(answer *http.Response, snippet []byte, u, at *url
 }
 
 func (x *exchange) requestError(ctx context.Context, u *url.URL, err error) error {
-	e := fetch.NewRequestError(ctx, u.String(), err)
-	e.Text = fetch.OneLine(x.scrubber(u)(e.Err.Error()), fetch.MaxErrorText)
-	e.Advice = x.repo.requestHint(e.Err)
-	return e
+	return fetch.DescribeRequest(ctx, u.String(), err, func(err error) (text, advice string) {
+		return fetch.OneLine(x.scrubber(u)(err.Error()), fetch.MaxErrorText), x.repo.requestHint(err)
+	})
 }
 
 // scrubber removes what is secret from the words of a server that was asked for these URLs.

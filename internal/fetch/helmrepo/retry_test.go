@@ -176,7 +176,7 @@ func TestInterruptedWait(t *testing.T) {
 	}{
 		{context.Canceled, "context canceled, after: failed to fetch http://repo.test/x : 503", false},
 		{errors.New("interrupted"), "interrupted, after: ", false},
-		{&fetch.TimeoutError{Name: "--timeout", After: time.Minute}, "--timeout of 1m0s exceeded, after: ", true},
+		{fetch.NewTimeout("--timeout", time.Minute), "--timeout of 1m0s exceeded, after: ", true},
 	} {
 		w := fetchtest.NewWorld(t)
 		w.Serve(t, "repo.test:80", fetchtest.Status(503))

@@ -81,7 +81,7 @@ func archiveURL(repo *url.URL, ref string) (*url.URL, error) {
 	case "oci":
 		return nil, &OCIURLError{URL: auth.RedactURL(ref), raw: func() string { return ref }}
 	default:
-		return nil, &fetch.SchemeError{Scheme: u.Scheme}
+		return nil, fetch.UnsupportedScheme(u.Scheme)
 	}
 	if u.Host == "" {
 		return nil, auth.RedactURLError(&url.Error{Op: "parse", URL: ref, Err: fetch.ErrNoHost})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 func TestNormalizeURL(t *testing.T) {
@@ -101,8 +102,7 @@ func TestChartURL(t *testing.T) {
 
 func TestOpenHTTP(t *testing.T) {
 	c := fetch.NewClient(fetch.Config{})
-	var scheme *fetch.SchemeError
-	if _, err := Open(c, "ftp://h", nil, Options{}); !errors.As(err, &scheme) || err.Error() != `scheme "ftp" not supported` {
+	if _, err := Open(c, "ftp://h", nil, Options{}); err == nil || finding.CodeOf(err) != finding.UnsupportedScheme || err.Error() != `scheme "ftp" not supported` {
 		t.Errorf("case 12: got %v", err)
 	}
 	for _, raw := range []string{"http:///charts", "https://u:secret@/x", "http://:80/"} {

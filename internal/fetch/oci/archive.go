@@ -11,7 +11,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry"
 
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -72,7 +71,7 @@ func (x *exchange) download(ctx context.Context, b *blob, attempt int) error {
 }
 
 func (b *blob) wrong(err error) error {
-	return &BlobError{What: "layer " + b.desc.Digest.String(), Err: err}
+	return notPromised("layer "+b.desc.Digest.String(), err)
 }
 
 // check reads to the end.
@@ -160,7 +159,7 @@ func (c *Client) pinReference(ctx context.Context, ref, version string, o Option
 // parseReference returns host, repository and, if there is one, tag or digest.
 func parseReference(raw string) (registry.Reference, error) {
 	refuse := func(reason string) (registry.Reference, error) {
-		return registry.Reference{}, &URLError{URL: auth.RedactURL(raw), Reason: reason}
+		return registry.Reference{}, invalidURL(raw, reason, "")
 	}
 	rest, ok := strings.CutPrefix(raw, scheme)
 	if !ok {

@@ -159,32 +159,17 @@ func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 
 // requestError describes a request for u that got no answer from where it was redirected to.
 func (x *exchange) requestError(ctx context.Context, u, at *url.URL, err error) error {
-	e := fetch.NewRequestError(ctx, shownURL(u), err)
 	if proxy := (*auth.ProxyError)(nil); errors.As(err, &proxy) && x.oci.options.Proxy != nil {
-		e.Err = &ownProxyError{code: proxy.Code, text: e.Err.Error()}
+		// The proxy is one that the object names: an [auth.ProxyError] would point to the environment.
+		own := &finding.Problem{Class: finding.Retryable(finding.TransientStatus(proxy.Code)), Text: err.Error()}
+		if proxy.Code == http.StatusProxyAuthRequired {
+			own.Advice = "the proxy wants other credentials: username and password stand in the Secret of spec.proxySecretRef"
+		}
+		err = own
 	}
-	e.Text = fetch.OneLine(x.scrubber(at)(e.Err.Error()), fetch.MaxErrorText)
-	e.Advice = x.requestHint(ctx, e.Err)
-	return e
-}
-
-// ownProxyError is the refusal of a proxy that the object names: an [auth.ProxyError] would point to the environment.
-type ownProxyError struct {
-	code int
-	text string
-}
-
-func (e *ownProxyError) Error() string { return e.text }
-
-// Transient reports whether asking again may help.
-func (e *ownProxyError) Transient() bool { return finding.TransientStatus(e.code) }
-
-// Hint says what to do.
-func (e *ownProxyError) Hint() string {
-	if e.code == http.StatusProxyAuthRequired {
-		return "the proxy wants other credentials: username and password stand in the Secret of spec.proxySecretRef"
-	}
-	return ""
+	return fetch.DescribeRequest(ctx, shownURL(u), err, func(err error) (text, advice string) {
+		return fetch.OneLine(x.scrubber(at)(err.Error()), fetch.MaxErrorText), x.requestHint(ctx, err)
+	})
 }
 
 // notTLS reports whether a server answered a TLS handshake with plain HTTP.

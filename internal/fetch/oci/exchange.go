@@ -190,7 +190,7 @@ type progressWatch struct {
 
 func watchProgress(ctx context.Context, limit time.Duration) (context.Context, *progressWatch) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stalled := &fetch.TimeoutError{Name: "no-progress limit", After: limit}
+	stalled := fetch.NewTimeout("no-progress limit", limit)
 	return ctx, &progressWatch{limit, time.AfterFunc(limit, func() { cancel(stalled) }), cancel}
 }
 
@@ -232,7 +232,7 @@ func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, er
 		w := digest.NewWriter(d.Algorithm())
 		_, _ = w.Write(content)
 		if w.Digest() != d {
-			return "", &BlobError{What: "manifest", Err: &digest.MismatchError{Want: d, Got: w.Digest()}}
+			return "", notPromised("manifest", &digest.MismatchError{Want: d, Got: w.Digest()})
 		}
 		if got == "" {
 			got = d
@@ -246,25 +246,11 @@ func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, er
 	return got, nil
 }
 
-// A BlobError reports that a registry serves something else than it has promised. It would do so again.
-type BlobError struct {
-	What string // "manifest", "layer sha256:…"
-	Err  error
-}
-
-func (e *BlobError) Error() string {
-	return fmt.Sprintf("%s is not what was asked for: %v", e.What, e.Err)
-}
-
-// Finding is what is wrong.
-func (*BlobError) Finding() finding.Code { return finding.DigestMismatch }
-
-func (e *BlobError) Unwrap() error { return e.Err }
-
-// Integrity is true: what was fetched is not what was published.
-func (e *BlobError) Integrity() bool { return true }
-
-// Transient is false.
-func (e *BlobError) Transient() bool { return false }
-
 var errSize = errors.New("it has another size than its manifest says")
+
+// notPromised says that a registry serves something else than it has promised. It would do so again.
+func notPromised(what string, err error) error {
+	return &finding.Problem{
+		Code: finding.DigestMismatch, Class: finding.Untrusted | finding.Lasting, Text: fmt.Sprintf("%s is not what was asked for: %v", what, err), Err: err,
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
@@ -443,7 +444,7 @@ func TestOCIURLs(t *testing.T) {
 			}
 			continue
 		}
-		var refused *oci.URLError
+		var refused *finding.Problem
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), test.failure) || strings.Contains(err.Error()+refused.Hint(), "canary") {
 			t.Errorf("%s: got %v, want %q", test.url, err, test.failure)
 			continue

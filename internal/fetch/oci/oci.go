@@ -59,28 +59,7 @@ type Namespace struct {
 	transport http.RoundTripper
 }
 
-// A URLError reports that a URL is not one of a registry.
-type URLError struct {
-	URL    string // redacted
-	Reason string
-	hint   string
-}
-
-func (e *URLError) Error() string {
-	text := "invalid OCI registry URL: " + e.URL
-	if e.Reason != "" {
-		text += ": " + e.Reason
-	}
-	return text
-}
-
-// Finding is what is wrong.
-func (*URLError) Finding() finding.Code { return finding.InvalidURL }
-
-// Hint says what to write instead, or is empty.
-func (e *URLError) Hint() string { return e.hint }
-
-// Namespace opens the repository at an oci:// URL, without asking the registry anything. An error is a *URLError.
+// Namespace opens the repository at an oci:// URL, without asking the registry anything.
 func (c *Client) Namespace(raw string, o Options) (*Namespace, error) {
 	name, err := parseURL(raw)
 	if err != nil {
@@ -98,10 +77,19 @@ func (c *Client) open(name registry.Reference, o Options) *Namespace {
 	return &Namespace{client: c, name: name, origin: origin, options: o, transport: c.registryTransport(origin, o)}
 }
 
+// invalidURL says that a URL is not one of a registry, and why if that is not "".
+func invalidURL(raw, reason, hint string) error {
+	text := "invalid OCI registry URL: " + auth.RedactURL(raw)
+	if reason != "" {
+		text += ": " + reason
+	}
+	return &finding.Problem{Code: finding.InvalidURL, Text: text, Advice: hint}
+}
+
 // parseURL returns the host and the namespace of a repository's URL. The namespace may be empty.
 func parseURL(raw string) (registry.Reference, error) {
 	refuse := func(reason, hint string) (registry.Reference, error) {
-		return registry.Reference{}, &URLError{URL: auth.RedactURL(raw), Reason: reason, hint: hint}
+		return registry.Reference{}, invalidURL(raw, reason, hint)
 	}
 	rest, ok := strings.CutPrefix(raw, scheme)
 	if !ok {

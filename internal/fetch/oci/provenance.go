@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"io/fs"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
@@ -10,10 +9,10 @@ import (
 // ProvenanceFile downloads a pinned chart's provenance file into dst. If it has none, the error matches fs.ErrNotExist.
 func (o *Namespace) ProvenanceFile(ctx context.Context, m *Manifest, dst fetch.Sink) error {
 	if m.Provenance == nil {
-		return &fetch.ProvenanceError{File: m.file() + fetch.ProvenanceSuffix, Err: fs.ErrNotExist}
+		return fetch.NoProvenance(m.file() + fetch.ProvenanceSuffix)
 	}
 	if m.Provenance.Size > fetch.MaxProvenanceBytes {
-		return &fetch.ProvenanceError{File: m.file() + fetch.ProvenanceSuffix, Err: fetch.ErrProvenanceSize}
+		return fetch.ProvenanceTooLarge(m.file() + fetch.ProvenanceSuffix)
 	}
 	return o.blob(ctx, m, &blob{desc: *m.Provenance, dst: dst, limit: fetch.MaxProvenanceBytes})
 }
@@ -32,10 +31,10 @@ func (r *Repository) Provenance(ctx context.Context, a *Artifact, dst fetch.Sink
 	file := r.shown + "@" + a.Digest.String() + fetch.ProvenanceSuffix
 	layer, err := a.Layer(helmProvenanceType)
 	if err != nil {
-		return &fetch.ProvenanceError{File: file, Err: fs.ErrNotExist}
+		return fetch.NoProvenance(file)
 	}
 	if layer.Size > fetch.MaxProvenanceBytes {
-		return &fetch.ProvenanceError{File: file, Err: fetch.ErrProvenanceSize}
+		return fetch.ProvenanceTooLarge(file)
 	}
 	return r.Pull(ctx, layer, dst, fetch.MaxProvenanceBytes)
 }

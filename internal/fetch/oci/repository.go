@@ -183,7 +183,7 @@ func (r *Repository) within(ctx context.Context) (context.Context, context.Cance
 	if limit <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, limit, &fetch.TimeoutError{Name: "spec.timeout", After: limit})
+	return context.WithTimeoutCause(ctx, limit, fetch.NewTimeout("spec.timeout", limit))
 }
 
 // asFlux gives a registry's refusal the text that it has in source-controller.
