@@ -6,11 +6,16 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -105,6 +110,28 @@ func TestIgnored(t *testing.T) {
 		text = strings.ReplaceAll(text, "apiVersion:", "# helmsrc:ignore "+string(r.Code)+" because\napiVersion:")
 		if got := validateCodes(t, text); got[string(r.Code)] != r.Lasting {
 			t.Errorf("%s: silenced gives %v:\n%s", r.Code, got, text)
+		}
+	}
+}
+
+// TestOptions holds the options that the sentences of package finding name against those of the commands.
+func TestOptions(t *testing.T) {
+	known := map[string]bool{}
+	for _, c := range newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)}).Commands() {
+		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+		c.InheritedFlags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+	}
+	text, err := os.ReadFile(filepath.Join("..", "internal", "finding", "options.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`[^-\w]--([a-z-]+)`).FindAllSubmatch(text, -1)
+	if len(named) == 0 {
+		t.Error("no option is named")
+	}
+	for _, m := range named {
+		if !known[string(m[1])] {
+			t.Errorf("no command has --%s", m[1])
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 	value := r.value(path)
 	text, isText := value.(string)
 	if names := manifest.Variables(text); len(names) > 0 {
-		return fmt.Sprintf("${%s} was not substituted: give it a value with --substitute, or read the directory of its Kustomization with -R -f", names[0])
+		return fmt.Sprintf(finding.GiveValue, names[0])
 	}
 	switch {
 	case r.obj.Kind == releaseKind && r.releaseHint(value, e) != "":

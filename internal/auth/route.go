@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A Route is how the connections to one host are made, and thereby who chose it. It is made of everything that a
@@ -88,8 +90,8 @@ func (e *WithheldError) Error() string {
 		"certSecretRef":  "spec.certSecretRef names an authority that the manifest chose",
 		"insecure":       "spec.insecure does without verified TLS",
 		"http":           "it is reached over plain HTTP",
-		skipVerification: "--insecure-skip-tls-verify verifies no server certificate",
-		"untrusted":      "--untrusted leaves out what the manifests did not bring",
+		skipVerification: finding.SkipsVerification,
+		"untrusted":      finding.LeavesOutOthers,
 	}[e.By]
 	return fmt.Sprintf("%s is not shown to '%s': %s", e.What, e.Host, why)
 }
@@ -98,11 +100,11 @@ func (e *WithheldError) Error() string {
 func (e *WithheldError) Hint() string {
 	switch e.By {
 	case "untrusted":
-		return "refer with spec.secretRef to a Secret with the login, or leave --untrusted out for manifests that you trust"
+		return finding.LoginForUntrusted
 	case skipVerification:
-		return "refer with spec.secretRef to a Secret with the login, or give the authority of the server with spec.certSecretRef in place of --insecure-skip-tls-verify"
+		return finding.LoginForUnverified
 	}
-	return "refer with spec.secretRef to a Secret with the login, or, if every manifest is your own, use --ambient-credentials=anywhere"
+	return finding.LoginAnywhere
 }
 
 // AuthFailure is true: the login is not possible.

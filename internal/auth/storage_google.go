@@ -185,9 +185,9 @@ func storageFailure(provider, host string, err error) error {
 	var authority *foreignAuthorityError
 	switch code := cloudStatus(err); {
 	case errors.As(err, &sts), errors.As(err, &authority):
-		e.hint = "a Secret may hold the credentials; if every manifest is your own, --ambient-credentials=anywhere lets them lead the identity of this machine"
+		e.hint = finding.IdentityAnywhere
 	case errors.As(err, &foreign):
-		e.hint = "a Secret in spec.secretRef may hold credentials for it; with --ambient-credentials=false it is read without any"
+		e.hint = finding.WithoutIdentity
 	case code == 0 || code >= 500 || provider == awsStorageProvider:
 	case provider == "gcp":
 		e.hint = "the service account may have been disabled, or its key removed"

@@ -10,6 +10,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The media types of a bundle and of its layers.
@@ -62,13 +63,13 @@ func (e *Error) Integrity() bool { return e.altered }
 func (e *Error) Hint() string {
 	var base *baseError
 	if errors.As(e.Err, &base) {
-		return "name the earlier bundle with a further --from, and those that it stands on"
+		return finding.EarlierBundle
 	}
 	if errors.Is(e.Err, fs.ErrNotExist) {
 		return ""
 	}
 	if errors.Is(e.Err, errForeign) {
-		return "'helmsrc bundle' writes the files that --from reads"
+		return finding.WriteBundle
 	}
 	return "copy the file again, and compare its digest with that of the original"
 }

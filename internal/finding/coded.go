@@ -85,6 +85,7 @@ const (
 	Login                       // a login is the reason
 	Untrusted                   // something is not what it should be
 	Large                       // something is larger than it may be
+	Drifted                     // manifests and lock are not the same
 )
 
 // Retryable is the class of what a later attempt may change, or not.
@@ -103,6 +104,9 @@ func (c Class) AuthFailure() bool { return c&Login != 0 }
 
 // TooLarge reports whether something is larger than it may be.
 func (c Class) TooLarge() bool { return c&Large != 0 }
+
+// Drift reports whether manifests and lock are not the same.
+func (c Class) Drift() bool { return c&Drifted != 0 }
 
 // Integrity reports whether something is not what it should be.
 func (c Class) Integrity() bool { return c&Untrusted != 0 }
@@ -149,6 +153,9 @@ func (p *Problem) As(target any) bool {
 	case *interface{ Integrity() bool }:
 		*t = p.Class
 		return p.Class.Integrity()
+	case *interface{ Drift() bool }:
+		*t = p.Class
+		return p.Class.Drift()
 	case *interface{ TooLarge() bool }:
 		*t = p.Class
 		return p.Class.TooLarge()

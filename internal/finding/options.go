@@ -1,29 +1,91 @@
 package finding
 
-// Ways out that the command line has: below package cmd, only this table knows how its options are spelled.
-const (
-	NotPublic        = "'%s' is a loopback, private or link-local address: --untrusted connects to none"
-	WithoutUntrusted = "leave --untrusted out for manifests that you trust"
-	PrivateRedirects = "--allow-private-redirects allows it"
-	OtherCache       = "name another directory with --cache-dir"
+import "fmt"
 
+// Sentences that name an option: below package cmd, only this table knows how options are spelled. TestOptions holds it
+// against the commands.
+const (
+	SetVariables = "set its variables with --substitute"
+	LetBeEmpty   = "; --substitute-strict=false makes them empty"
+	MakeEmpty    = "; --substitute-strict=false makes it empty"
+	MakeError    = "; --substitute-strict makes it an error"
+	GiveValue    = "${%s} was not substituted: give it a value with --substitute, or read the directory of its Kustomization with -R -f"
+
+	AnotherBundle = "run 'helmsrc bundle' with these manifests on a machine with a network, and copy that file here"
+	EarlierBundle = "name the earlier bundle with a further --from, and those that it stands on"
+	WriteBundle   = "'helmsrc bundle' writes the files that --from reads"
 	FromBundle    = ", and --from opens no connection"
 	NotCached     = " is not in the cache, and --offline opens no connection"
-	AnotherBundle = "run 'helmsrc bundle' with these manifests on a machine with a network, and copy that file here"
 	OnceOnline    = "run the same command once without --offline: it keeps what it fetches"
+	OtherCache    = "name another directory with --cache-dir"
 	LongerTimeout = "the server limits the rate of requests: try again later, or raise spec.timeout and --timeout"
 
-	WriteLock = "'helmsrc lock' writes it; --lock-file names another one"
-	OtherLock = "name another file with --lock-file"
+	NotPublic          = "'%s' is a loopback, private or link-local address: --untrusted connects to none"
+	WithoutUntrusted   = "leave --untrusted out for manifests that you trust"
+	PrivateRedirects   = "--allow-private-redirects allows it"
+	SkipsVerification  = "--insecure-skip-tls-verify verifies no server certificate"
+	LeavesOutOthers    = "--untrusted leaves out what the manifests did not bring"
+	LoginForUntrusted  = "refer with spec.secretRef to a Secret with the login, or leave --untrusted out for manifests that you trust"
+	LoginForUnverified = "refer with spec.secretRef to a Secret with the login, or give the authority of the server with spec.certSecretRef in place of --insecure-skip-tls-verify"
+	LoginAnywhere      = "refer with spec.secretRef to a Secret with the login, or, if every manifest is your own, use --ambient-credentials=anywhere"
+	IdentityAnywhere   = "a Secret may hold the credentials; if every manifest is your own, --ambient-credentials=anywhere lets them lead the identity of this machine"
+	WithoutIdentity    = "a Secret in spec.secretRef may hold credentials for it; with --ambient-credentials=false it is read without any"
+	IdentityLeftOut    = "the Secret names an identity of this machine, and --ambient-credentials=false leaves those out"
+	KeysLeftOut        = "--untrusted leaves the SOPS keys of this machine out"
+	KeysNotFollowed    = "the SOPS keys of this machine open nothing that --follow-sources fetched"
+	SecretMissing      = "%s, which is not available: --missing-secrets is %s"
 
-	AllowMismatch     = "--allow-name-mismatch accepts it with a warning"
-	OneCluster        = "name the directory of one cluster with -f"
+	WriteLock         = "'helmsrc lock' writes it; --lock-file names another one"
+	OtherLock         = "name another file with --lock-file"
 	AcceptMoved       = "find out who published it again; 'helmsrc lock --update' with its name accepts the current state"
 	AcceptPackage     = "what it is made of is what is locked: another version of helmsrc, metadata.generation, spec.reconcileStrategy or SOURCE_DATE_EPOCH make another package; 'helmsrc lock --update' with its name accepts it"
 	MayBeDeleted      = " names it, and the source may have deleted it since; 'helmsrc lock --update' with its name resolves it again"
+	AllowMismatch     = "--allow-name-mismatch accepts it with a warning"
 	WhatIsVerified    = "--require-verification wants spec.verify in the HelmChart of an OCI registry or in the OCIRepository, --keyring for charts with provenance files, or spec.verify in the GitRepository"
 	VerifyWithKeyring = "spec.verify works only with charts from OCI registries; --keyring checks the provenance files of other charts"
+	TrustedRoot       = "without a network, name a trusted_root.json, as 'cosign trusted-root create' writes it, with --trusted-root"
 
-	SetVariables = "set its variables with --substitute"
-	LetBeEmpty   = "; --substitute-strict=false makes them empty"
+	SourceFailed     = "--source: %s: %w"
+	SourceTakes      = "--source takes the directory of a chart, its archive, or a directory of manifests"
+	CheckoutOfSource = "name a checkout of the source with --source"
+	CheckoutsOfThem  = "name checkouts of them with --source"
+	SayWhatItIs      = "source: [%s/%s/%s=PATH] in .helmsrc.yaml, or --source, says what it is"
+	FollowFirst      = "fetch, resolve and lock get it first with --follow-sources"
+	OrFollow         = "; fetch, resolve and lock get it with --follow-sources"
+	CompleteInput    = "follow the warnings above: name checkouts with --source, and put copies of remote resources into the repository"
+
+	OneCluster    = "name the directory of one cluster with -f"
+	ChooseCluster = "give the policies of the clusters names of their own, or choose one with --cluster"
+	AllowEmpty    = "--allow-empty accepts an input without any"
+	NoDoubleStar  = "%s: ** is not supported: name the directory and use --recursive"
+	NamesThisFile = " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"
+
+	NameLink        = "name the directory with --artifacts-dir, or the link itself if it is yours"
+	Unwritable      = "make the directory writable, or name another one with --artifacts-dir"
+	OtherOrAccepted = "name another directory with --artifacts-dir; naming this one accepts it, if you trust everyone who can commit (not with --untrusted)"
+	OtherArtifacts  = "write to another one with --artifacts-dir"
+	OtherTarget     = "name another one with --artifacts-dir, or leave it out of the list"
+	OtherOrEmpty    = "-d names another artifacts directory; --allow-empty accepts an empty one"
+	NameShards      = "name what 'helmsrc fetch --shard' wrote to with --artifacts-dir"
+	ShardsAgain     = "run 'helmsrc fetch --shard' for these again"
+	FlatFailed      = "--flat: %v"
+	FlatClash       = "--flat: %s would be this chart and that of %s, and their bytes differ"
+
+	RecordOrCompare = "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with"
+	ValuesNotKnown  = "is not known: of the values of the last fetch only the digest is recorded (--against compares with a revision or a directory)"
+	Stripped        = "%s: objects that differ only in version labels and checksums: %d (--strip=false shows them)"
+	MoreDiffs       = "\n%d diffs have no room here: 'helmsrc plan --diff' prints them.\n"
+	InstallHelm     = "install Helm 3 or 4 (https://helm.sh/docs/intro/install/), or name the program with --helm"
+	OtherHelm       = "Helm 3 and Helm 4 are known; --helm names another program"
+	HelmLimits      = "a template of the chart may have no end; --helm-timeout and --helm-max-memory set other limits"
 )
+
+// StandIn is the option that names a directory in the place of a source.
+func StandIn(kind, namespace, name string) string {
+	return fmt.Sprintf("--source %s/%s/%s=PATH", kind, namespace, name)
+}
+
+// SetVariable says how a variable gets a value.
+func SetVariable(name string) string {
+	return fmt.Sprintf("set it with --substitute %s=…, or write ${%[1]s:=default}", name)
+}

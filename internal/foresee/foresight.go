@@ -12,6 +12,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
@@ -195,7 +196,7 @@ func (f *Foresight) checkSelected() error {
 	}
 	for _, in := range f.after.Inputs {
 		if slices.ContainsFunc(in.Inventory.Objects(), in.Wanted) {
-			return &exit.UsageError{Err: errors.New("there is no HelmRelease: " + in.Kinds()), Advice: "--allow-empty accepts an input without any"}
+			return &exit.UsageError{Err: errors.New("there is no HelmRelease: " + in.Kinds()), Advice: finding.AllowEmpty}
 		}
 	}
 	return f.after.Inputs[0].NothingSelected()

@@ -63,7 +63,7 @@ func (f *Foresight) recorded(ctx context.Context) error {
 	if !known && !f.after.onlyOperated() {
 		return &exit.UsageError{
 			Err:    fmt.Errorf("nothing is recorded in %s", o.Store.Dir),
-			Advice: "'helmsrc fetch' records what there is; --against names a Git revision or a directory to compare with",
+			Advice: finding.RecordOrCompare,
 		}
 	}
 	f.rememberStatuses()

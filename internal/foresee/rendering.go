@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
@@ -201,7 +202,7 @@ func (f *Foresight) renderable(before, after *Release) (r *Release, why string) 
 		case err == nil && digest.String() == fact.Values:
 			r.whole = &composition{r.composed, &values.Origins{}}
 		default:
-			return nil, "is not known: of the values of the last fetch only the digest is recorded (--against compares with a revision or a directory)"
+			return nil, finding.ValuesNotKnown
 		}
 	}
 	return r, ""

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Limits bound what one call of helm may need.
@@ -73,7 +75,7 @@ func (e *NotFoundError) Error() string {
 
 // Hint says what to install.
 func (e *NotFoundError) Hint() string {
-	return "install Helm 3 or 4 (https://helm.sh/docs/intro/install/), or name the program with --helm"
+	return finding.InstallHelm
 }
 
 // UnknownError is a program that is no helm, or one of another version.
@@ -83,7 +85,7 @@ func (e *UnknownError) Error() string { return fmt.Sprintf("%s cannot be used: %
 
 // Hint says which versions are known.
 func (e *UnknownError) Hint() string {
-	return "Helm 3 and Helm 4 are known; --helm names another program"
+	return finding.OtherHelm
 }
 
 // Find finds a helm and asks for its version.
@@ -191,7 +193,7 @@ func (e *LimitError) Error() string { return "helm was ended: " + e.What }
 
 // Hint says where such templates may come from.
 func (e *LimitError) Hint() string {
-	return "a template of the chart may have no end; --helm-timeout and --helm-max-memory set other limits"
+	return finding.HelmLimits
 }
 
 // run runs helm once.

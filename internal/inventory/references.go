@@ -103,7 +103,8 @@ func (*GateError) Finding() finding.Code { return finding.ForbiddenReference }
 
 // Hint says why no flag opens that gate here.
 func (e *GateError) Hint() string {
-	return fmt.Sprintf("no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with --source %s/%s/%s=PATH", externalArtifact, e.namespace, e.name)
+	return "no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with " +
+		finding.StandIn(externalArtifact, e.namespace, e.name)
 }
 
 // IncludeCycleError is a repository that includes itself, by way of others.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxFileSize bounds one file.
@@ -122,7 +123,7 @@ func (l *loader) argument(name string) {
 		return
 	}
 	if strings.Contains(name, "**") {
-		l.fail(fmt.Errorf("%s: ** is not supported: name the directory and use --recursive", name))
+		l.fail(fmt.Errorf(finding.NoDoubleStar, name))
 		return
 	}
 	matches, err := filepath.Glob(name)

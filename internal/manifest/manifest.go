@@ -102,7 +102,7 @@ func (o *Object) PartHint() string {
 			continue
 		}
 		if text, err := read(context.Background(), name); err == nil && slices.Contains(namesIn(text), own) {
-			return name + " names this file: read its directory with -R -f, or pass the file as an argument with --lookup-dir"
+			return name + finding.NamesThisFile
 		}
 	}
 	return ""

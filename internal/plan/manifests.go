@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Manifests sums up what changes in the objects that a release is rendered to. Objects are called KIND.GROUP/NAMESPACE/NAME, as
@@ -53,7 +55,7 @@ func (m *Manifests) texts(name string) []string {
 		texts = append(texts, fmt.Sprintf("%s: objects: %d added, %d changed, %d removed", name, len(m.Added), len(m.Changed), len(m.Removed)))
 	}
 	if m.Stripped > 0 {
-		texts = append(texts, fmt.Sprintf("%s: objects that differ only in version labels and checksums: %d (--strip=false shows them)", name, m.Stripped))
+		texts = append(texts, fmt.Sprintf(finding.Stripped, name, m.Stripped))
 	}
 	for _, image := range m.Images {
 		texts = append(texts, fmt.Sprintf("%s: image %s -> %s", name, image.Before, image.After))

@@ -102,7 +102,7 @@ func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[stri
 	if len(out.artifacts) != known {
 		return status.GeneratorBuildFailed.Wrap(&finding.Problem{
 			Text:   fmt.Sprintf("pathPattern makes %d artifact(s) of a source that is not this checkout: which they are has to be known before the run", len(out.artifacts)),
-			Advice: "name a checkout of the source with --source",
+			Advice: finding.CheckoutOfSource,
 		})
 	}
 	return nil

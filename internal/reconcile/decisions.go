@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -69,7 +70,7 @@ func (p *reconciliation) secretNamed(name string) string {
 	case err == nil:
 		return fmt.Sprintf("%s at %s", at, secret.Pos)
 	case p.r.o.MissingSecrets != "":
-		return fmt.Sprintf("%s, which is not available: --missing-secrets is %s", at, p.r.o.MissingSecrets)
+		return fmt.Sprintf(finding.SecretMissing, at, p.r.o.MissingSecrets)
 	}
 	return at + ", which is not available"
 }

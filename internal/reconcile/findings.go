@@ -50,7 +50,7 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	f.Cause = r.cause()
 	f.BlockedBy = r.BlockedBy()
 	if f.Code == finding.MissingSecret && (f.Kind == sourcev1.GitRepositoryKind || f.Kind == sourcev1.BucketKind) {
-		f.Fix += fmt.Sprintf("; or take a directory in its place: --source %s/%s/%s=PATH", f.Kind, f.Namespace, f.Name)
+		f.Fix += "; or take a directory in its place: " + finding.StandIn(f.Kind, f.Namespace, f.Name)
 	}
 	f.Fix = strings.Join(append([]string{f.Fix}, unresolvedHints(r.Object.Object)...), "; ")
 	return f, true

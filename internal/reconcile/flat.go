@@ -74,7 +74,7 @@ type flattening struct {
 }
 
 func (f *flattening) fail(obj *manifest.Object, err error) {
-	f.failures = append(f.failures, validate.New(obj, finding.Storage, fmt.Sprintf("--flat: %v", err), "", manifest.Excerpt{}))
+	f.failures = append(f.failures, validate.New(obj, finding.Storage, fmt.Sprintf(finding.FlatFailed, err), "", manifest.Excerpt{}))
 }
 
 // plan says which files there will be, each once, in the order of the results.
@@ -138,7 +138,7 @@ func (f *flattening) conflict(files []flatFile) bool {
 			f.fail(other.result.Object.Object, err)
 		case !same:
 			f.failures = append(f.failures, validate.New(other.result.Object.Object, finding.Storage,
-				fmt.Sprintf("--flat: %s would be this chart and that of %s, and their bytes differ", first.name, first.result.Object.Object),
+				fmt.Sprintf(finding.FlatClash, first.name, first.result.Object.Object),
 				"fetch the two with two runs, each with a directory of its own", manifest.Excerpt{}))
 		}
 		if err != nil || !same {

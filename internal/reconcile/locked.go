@@ -273,7 +273,10 @@ const defaultBranch = "master"
 
 // problem is an object that a lock does not say anything usable about.
 func (j *Judgement) problem() error {
-	p := &finding.Problem{Code: finding.NotLocked, Advice: "'helmsrc lock' with the same input writes what is missing, and keeps what fits"}
+	p := &finding.Problem{
+		Code: finding.NotLocked, Class: finding.Drifted,
+		Advice: "'helmsrc lock' with the same input writes what is missing, and keeps what fits",
+	}
 	if j.carried {
 		p.Advice = finding.AnotherBundle
 	}

@@ -38,7 +38,7 @@ func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCI
 		return p.localTree(ctx, obj, name)
 	case !strings.HasSuffix(name, ".tgz") && !strings.HasSuffix(name, ".tar.gz"):
 		return nil, status.OCIPullFailed.Wrap(finding.WithHint(
-			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", name), "--source takes the directory of a chart, its archive, or a directory of manifests",
+			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", name), finding.SourceTakes,
 		))
 	}
 	return p.localLayer(obj, name)

@@ -125,8 +125,9 @@ const (
 // ClassOf is the class of a failure.
 func ClassOf(err error) Class {
 	var integrity interface{ Integrity() bool }
+	var drift interface{ Drift() bool }
 	switch {
-	case finding.CodeOf(err) == finding.NotLocked:
+	case errors.As(err, &drift):
 		return Drift
 	case errors.As(err, &integrity) && integrity.Integrity():
 		return Integrity

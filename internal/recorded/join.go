@@ -144,7 +144,7 @@ func (d *Directory) openParts(to string, dirs []string) (from []merge.Directory,
 		case !info.IsDir():
 			return from, exit.Usagef("%s is not a directory", name)
 		case file.Same(name, to):
-			return from, &exit.UsageError{Err: fmt.Errorf("%s is the directory that the others are joined into", name), Advice: "name another one with --artifacts-dir, or leave it out of the list"}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s is the directory that the others are joined into", name), Advice: finding.OtherTarget}
 		case slices.ContainsFunc(infos, func(other os.FileInfo) bool { return os.SameFile(info, other) }):
 			return from, exit.Usagef("%s is named twice", name)
 		}
@@ -158,7 +158,7 @@ func (d *Directory) openParts(to string, dirs []string) (from []merge.Directory,
 		err = st.CheckLayout()
 		switch {
 		case errors.As(err, &layout):
-			return from, &exit.UsageError{Err: fmt.Errorf("%s is no artifacts directory: nothing is recorded in it", name), Advice: "name what 'helmsrc fetch --shard' wrote to with --artifacts-dir"}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s is no artifacts directory: nothing is recorded in it", name), Advice: finding.NameShards}
 		case err != nil:
 			return from, &exit.UsageError{Err: err}
 		}
@@ -212,7 +212,7 @@ func completeParts(from []merge.Directory) error {
 	case len(missing) == 0:
 		return nil
 	case len(silent) > 0:
-		return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s: %s is of no run that was finished", console.Few(missing), strings.Join(silent, ", ")), Advice: "run 'helmsrc fetch --shard' for these again"}
+		return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s: %s is of no run that was finished", console.Few(missing), strings.Join(silent, ", ")), Advice: finding.ShardsAgain}
 	}
 	return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s", console.Few(missing)), Advice: "name the directories of all shards"}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -25,7 +26,7 @@ func Prune(ctx context.Context, w *session.Worker, o *session.StoreOptions, inpu
 		if in.Rendered.Incomplete {
 			return exit.Usage, &exit.UsageError{
 				Err:    errors.New("nothing was removed: a part of the input is not in this repository"),
-				Advice: "follow the warnings above: name checkouts with --source, and put copies of remote resources into the repository",
+				Advice: finding.CompleteInput,
 			}
 		}
 	}

@@ -141,7 +141,7 @@ func (d *Directory) Select(o *load.Options, selectors []load.Selector) (*Selecti
 	if len(all) == 0 && !o.AllowEmpty {
 		return nil, &exit.UsageError{
 			Err:    fmt.Errorf("nothing is recorded in %s", d.o.Dir),
-			Advice: "-d names another artifacts directory; --allow-empty accepts an empty one",
+			Advice: finding.OtherOrEmpty,
 		}
 	}
 	var recorded []*manifest.Object

@@ -67,9 +67,9 @@ func (f *flux) hides(name string) bool {
 }
 
 // untrustedKeys says why nothing was decrypted with a key of this machine.
-const untrustedKeys = "--untrusted leaves the SOPS keys of this machine out"
+const untrustedKeys = finding.KeysLeftOut
 
-const fetchedKeys = "the SOPS keys of this machine open nothing that --follow-sources fetched"
+const fetchedKeys = finding.KeysNotFollowed
 
 // decrypter is one with the keys of the user, if the manifests are not a stranger's.
 func (r *Renderer) decrypter() *decrypter {

@@ -11,6 +11,7 @@ import (
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -118,7 +119,7 @@ func (b *builder) noticeRenamed(f *flux) {
 	}
 	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is taken to be this repository under another name: no remote of the checkout is called so, but its owner is that of one, and paths of its Kustomizations are here",
 		source.Kind, source.Namespace, source.Name),
-		Hint: fmt.Sprintf("source: [%s/%s/%s=PATH] in .helmsrc.yaml, or --source, says what it is", source.Kind, source.Namespace, source.Name)})
+		Hint: fmt.Sprintf(finding.SayWhatItIs, source.Kind, source.Namespace, source.Name)})
 }
 
 // ownerOf is the host in the URL of a repository, and what lies between that and the name of the repository.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -27,14 +28,14 @@ func (e *elsewhereError) Error() string {
 }
 
 func (e *elsewhereError) Hint() string {
-	hint := fmt.Sprintf("name a checkout of it with --source %s/%s/%s=PATH, or with source in .helmsrc.yaml", e.kind, e.namespace, e.name)
+	hint := "name a checkout of it with " + finding.StandIn(e.kind, e.namespace, e.name) + ", or with source in .helmsrc.yaml"
 	switch {
 	case e.unknown, e.why == notFetched, e.kind == externalArtifact:
 		return hint
 	case e.kind == "HelmChart":
-		return "fetch, resolve and lock get it first with --follow-sources"
+		return finding.FollowFirst
 	}
-	return hint + "; fetch, resolve and lock get it with --follow-sources"
+	return hint + finding.OrFollow
 }
 
 // sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
@@ -71,7 +72,7 @@ func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error
 		if s.Kind == kind && s.Name == name && (s.Namespace == "" || s.Namespace == namespace) {
 			root, err := absolute(s.Dir)
 			if err != nil {
-				return nil, "", fmt.Errorf("--source: %s: %w", s.Dir, plainPathError(err))
+				return nil, "", fmt.Errorf(finding.SourceFailed, s.Dir, plainPathError(err))
 			}
 			return &s, root, nil
 		}

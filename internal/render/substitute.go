@@ -98,7 +98,7 @@ func (e *unsetError) Hint() string {
 	if e.hint != "" {
 		return e.hint
 	}
-	return "set it with --substitute " + e.name + "=…, or write ${" + e.name + ":=default}; --substitute-strict=false makes it empty"
+	return finding.SetVariable(e.name) + finding.MakeEmpty
 }
 
 type substituted struct {

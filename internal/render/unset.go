@@ -162,7 +162,7 @@ func (b *builder) warnUnset() {
 		if len(uses) > 1 {
 			text += fmt.Sprintf(", here and in %d more", len(uses)-1)
 		}
-		hint := cmp.Or(note.hint, "set it with --substitute "+name+"=…, or write ${"+name+":=default}; --substitute-strict makes it an error")
+		hint := cmp.Or(note.hint, finding.SetVariable(name)+finding.MakeError)
 		b.warnAt(finding.UnsetVariable, note.object, text, hint, note.pos)
 	}
 }

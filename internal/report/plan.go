@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
@@ -93,7 +94,7 @@ func addPlan(page *page, p *plan.Plan, addFailures func()) {
 		}
 	}
 	if left > 0 {
-		page.add(fmt.Sprintf("\n%d diffs have no room here: 'helmsrc plan --diff' prints them.\n", left))
+		page.add(fmt.Sprintf(finding.MoreDiffs, left))
 	}
 	page.add("\n" + unseen + "\n")
 }

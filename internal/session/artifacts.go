@@ -9,6 +9,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -51,7 +52,7 @@ func (o *StoreOptions) check() error {
 	if info, err := os.Lstat(o.Dir); err == nil && !o.Named && info.Mode()&os.ModeSymlink != 0 {
 		return &exit.UsageError{
 			Err:    fmt.Errorf("%s is a link, which the repository may have brought: nothing is read or written where it leads", o.Dir),
-			Advice: "name the directory with --artifacts-dir, or the link itself if it is yours",
+			Advice: finding.NameLink,
 		}
 	}
 	if info, err := os.Stat(o.Dir); err == nil && !info.IsDir() {
@@ -102,7 +103,7 @@ func (o *StoreOptions) AddressOf(cluster string) string {
 // Writable refuses an artifacts directory that nothing can be written to, once for all objects.
 func Writable(st *store.Store) error {
 	if err := st.Writable(); err != nil {
-		return &exit.UsageError{Option: "artifacts-dir", Err: err, Advice: "make the directory writable, or name another one with --artifacts-dir"}
+		return &exit.UsageError{Option: "artifacts-dir", Err: err, Advice: finding.Unwritable}
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func refuseBrought(dir string) error {
 	if err != nil {
 		return &exit.UsageError{
 			Err:    fmt.Errorf("%s has records, and whether Git tracks them is not known: %w", dir, err),
-			Advice: "make the repository readable, or name another directory with --artifacts-dir; naming this one accepts it, if you trust everyone who can commit (not with --untrusted)",
+			Advice: "make the repository readable, or " + finding.OtherOrAccepted,
 		}
 	}
 	if !tracked {
@@ -122,6 +123,6 @@ func refuseBrought(dir string) error {
 	}
 	return &exit.UsageError{
 		Err:    fmt.Errorf("%s has records that Git tracks, and which a stranger may have committed: they are not trusted", dir),
-		Advice: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or name another directory with --artifacts-dir; naming this one accepts it, if you trust everyone who can commit (not with --untrusted)",
+		Advice: "remove them from Git with 'git rm -r --cached' and name the directory in .gitignore, or " + finding.OtherOrAccepted,
 	}
 }

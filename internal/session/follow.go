@@ -164,7 +164,7 @@ func (f *Following) read(ctx context.Context, r *load.Reading) (*load.Input, err
 }
 
 func (f *Following) endless(err error) error {
-	return &exit.UsageError{Option: "follow-sources", Err: err, Advice: "name checkouts of them with --source"}
+	return &exit.UsageError{Option: "follow-sources", Err: err, Advice: finding.CheckoutsOfThem}
 }
 
 // provide answers what a build needs. An error ends it, and is kept.

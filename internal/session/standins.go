@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -208,7 +209,7 @@ func readable(dir, artifacts string) error {
 	}
 	own, err := os.Stat(artifacts)
 	if err == nil && os.SameFile(info, own) {
-		e.Value, e.Err, e.Advice = filepath.ToSlash(dir), errors.New("it is the artifacts directory of this run"), "write to another one with --artifacts-dir"
+		e.Value, e.Err, e.Advice = filepath.ToSlash(dir), errors.New("it is the artifacts directory of this run"), finding.OtherArtifacts
 		return e
 	}
 	return nil

@@ -272,7 +272,7 @@ func (u *Update) resolve() {
 				u.missing[key]()
 			case differs > 0:
 				text := fmt.Sprintf("it chooses %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)
-				u.w.ReportEdit(finding.PolicyFailed, at(imagev1.ImagePolicyKind, key, p.file.Name, f.Line), text, "give the policies of the clusters names of their own, or choose one with --cluster")
+				u.w.ReportEdit(finding.PolicyFailed, at(imagev1.ImagePolicyKind, key, p.file.Name, f.Line), text, finding.ChooseCluster)
 				u.fail(exit.Failed)
 			case len(choices) > 0:
 				chosen[key] = choices[0].image

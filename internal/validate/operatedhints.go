@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -48,7 +47,7 @@ func migrateHint(why string) string {
 }
 
 func directoryHint(obj *manifest.Object) string {
-	return fmt.Sprintf("take a directory in its place with --source %s/%s/%s=PATH", obj.Kind, obj.Namespace, obj.Name)
+	return "take a directory in its place with " + finding.StandIn(obj.Kind, obj.Namespace, obj.Name)
 }
 
 // operatedGitHint says how a Git repository gets a login that it has none of, "" if it has one.

@@ -172,7 +172,7 @@ func (f *tufFetcher) describe(err error) error {
 func noTrust(err error) error {
 	return &finding.Problem{
 		Text:   fmt.Sprintf("unable to initialize trusted root: %v", err),
-		Advice: "without a network, name a trusted_root.json, as 'cosign trusted-root create' writes it, with --trusted-root",
+		Advice: finding.TrustedRoot,
 		Err:    err,
 	}
 }

@@ -24,8 +24,8 @@ var imports = map[string][]string{
 	"internal/lock":     {"internal/bound"},
 	"internal/lockfile": {"internal/file", "internal/finding", "internal/lock", "internal/rewrite"},
 	"internal/diff":     {},
-	"internal/plan":     {"internal/diff"},
-	"internal/helm":     {},
+	"internal/plan":     {"internal/diff", "internal/finding"},
+	"internal/helm":     {"internal/finding"},
 	"internal/file":     {},
 	"internal/sops":     {"internal/bound", "internal/finding"},
 	"internal/resolve":  {"internal/bound", "internal/finding"},
@@ -66,7 +66,7 @@ var imports = map[string][]string{
 
 	"internal/cache": {"internal/digest", "internal/file", "internal/finding"},
 
-	"internal/bundle": {"internal/cache", "internal/chart", "internal/digest", "internal/file", "internal/store", "internal/work"},
+	"internal/bundle": {"internal/cache", "internal/chart", "internal/digest", "internal/file", "internal/finding", "internal/store", "internal/work"},
 
 	"internal/blob": {"internal/cache", "internal/digest", "internal/fetch"},
 

@@ -20,13 +20,6 @@ const (
 	mostMethods = 36
 )
 
-// mostFlags is how many texts below cmd name a flag. Advice belongs where the flag is known: exit.UsageError.Option says which one an
-// error is about. The figure only ever goes down.
-const mostFlags = 74
-
-// mostUnmatched is how many types of errors nobody matches: a finding.Problem says the same. It only ever goes down.
-const mostUnmatched = 0
-
 // TestSizeOfCommands counts the lines of cmd without tests, and the methods of each of its types.
 func TestSizeOfCommands(t *testing.T) {
 	t.Parallel()
@@ -76,8 +69,11 @@ func TestSizeOfCommands(t *testing.T) {
 // namesFlag matches a flag in a text, and not the dashes of a sentence or of a PEM block.
 var namesFlag = regexp.MustCompile(`(^|[^-\w])--[a-z]`)
 
-// TestFlagsBelowCommands counts the texts below cmd that name a flag. Package config is about flags, package finding has the
-// explanations that people read, and internal/helm/arguments.go has those of the helm that it starts.
+// ofOthers is a flag of another program.
+var ofOthers = regexp.MustCompile(`(git|gpg|helm|cosign|kustomize)( [a-z-]+)* --[a-z]|--enable-helm|Use --debug flag`)
+
+// TestFlagsBelowCommands looks for texts below cmd that name a flag: advice is in package finding, or comes with the option that an
+// exit.UsageError is about. Package config is about flags, and internal/helm/arguments.go has those of the helm that it starts.
 func TestFlagsBelowCommands(t *testing.T) {
 	t.Parallel()
 	var found []string
@@ -86,14 +82,14 @@ func TestFlagsBelowCommands(t *testing.T) {
 			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && namesFlag.MatchString(strings.Trim(text.Value, "\"`")) {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && namesFlag.MatchString(ofOthers.ReplaceAllString(strings.Trim(text.Value, "\"`"), "")) {
 				found = append(found, fset.Position(text.Pos()).String()+": "+text.Value)
 			}
 			return true
 		})
 	})
-	if len(found) > mostFlags {
-		t.Errorf("%d texts below cmd name a flag, want at most %d:\n%s", len(found), mostFlags, strings.Join(found, "\n"))
+	if len(found) > 0 {
+		t.Errorf("%d texts below cmd name a flag:\n%s", len(found), strings.Join(found, "\n"))
 	}
 }
 
@@ -152,9 +148,9 @@ func TestErrorTypes(t *testing.T) {
 		}
 	}
 	t.Logf("%d types of errors, %d that nobody matches", len(types), len(unmatched))
-	if len(unmatched) > mostUnmatched {
+	if len(unmatched) > 0 {
 		slices.Sort(unmatched)
-		t.Errorf("nobody matches %d types of errors, want at most %d:\n%s", len(unmatched), mostUnmatched, strings.Join(unmatched, "\n"))
+		t.Errorf("nobody matches %d types of errors, for which there is finding.Problem:\n%s", len(unmatched), strings.Join(unmatched, "\n"))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // azureStore is a container of Azure Blob Storage. Like [s3Store] it holds functions instead of the client.
@@ -94,7 +95,7 @@ func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, e
 		identity, err := auth.NewAzureStorage(cloudOptions(c, o), o.route(u), k.Azure)
 		if err == nil && identity.OfMachine() && !o.Ambient {
 			return nil, &Error{
-				text: "the Secret names an identity of this machine, and --ambient-credentials=false leaves those out",
+				text: finding.IdentityLeftOut,
 				hint: "the Secret may hold a clientSecret, a clientCertificate, an accountKey or a sasKey",
 			}
 		}
