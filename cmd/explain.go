@@ -83,8 +83,11 @@ func rulesNamed(args []string) ([]finding.Rule, error) {
 
 func ruleNamed(all []finding.Rule, name string) (finding.Rule, bool) {
 	name = strings.Trim(name, "[]")
+	if r, ok := finding.Lookup(strings.ToUpper(name)); ok {
+		return r, true
+	}
 	for _, r := range all {
-		if strings.EqualFold(name, string(r.Code)) || strings.EqualFold(name, r.Name) {
+		if strings.EqualFold(name, r.Name) {
 			return r, true
 		}
 	}

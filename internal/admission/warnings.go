@@ -67,7 +67,7 @@ func (r *review) warnVerification(v *sourcev1.HelmChartVerification) {
 	switch {
 	case v == nil:
 	case v.Provider == "notation" && len(v.MatchOIDCIdentity) > 0:
-		r.warnAt(finding.UselessIdentities, "spec.verify.matchOIDCIdentity", "spec.verify.matchOIDCIdentity has no effect with provider notation")
+		r.warnAt(finding.UselessSetting, "spec.verify.matchOIDCIdentity", "spec.verify.matchOIDCIdentity has no effect with provider notation")
 	case v.Provider == "cosign" && v.SecretRef == nil && len(v.MatchOIDCIdentity) == 0:
 		r.warnAt(finding.VerifyAnyone, "spec.verify", "spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone")
 	}

@@ -22,7 +22,7 @@ func (r *Reader) OperatorGit(namespace, name string) (*git.Login, error) {
 	for i, key := range []string{"username", "password"} {
 		value, ok := secret.Data[key]
 		if !ok {
-			return nil, finding.WithCode(finding.GitSecret, fmt.Errorf("could not find %s key in secret %s", key, NameOf(secret)))
+			return nil, finding.WithCode(finding.IncompleteLogin, fmt.Errorf("could not find %s key in secret %s", key, NameOf(secret)))
 		}
 		found[i] = string(value)
 	}

@@ -60,7 +60,7 @@ type ProviderError struct {
 func (e *ProviderError) Error() string { return e.text }
 
 // Finding is what is wrong.
-func (*ProviderError) Finding() finding.Code { return finding.GitSecret }
+func (*ProviderError) Finding() finding.Code { return finding.IncompleteLogin }
 
 // Hint says what to do, or is empty.
 func (e *ProviderError) Hint() string { return e.hint }
@@ -88,7 +88,7 @@ func (r *Reader) Bucket(obj *sourcev1.Bucket) (login *bucket.Login, ambient bool
 		return nil, r.o.Ambient, err
 	}
 	login, err = bucketLogin(obj.Spec.Provider, obj.Spec.Endpoint, secret.Name, secret.Data)
-	return login, r.o.Ambient, finding.WithCode(finding.BucketSecret, err)
+	return login, r.o.Ambient, finding.WithCode(finding.IncompleteLogin, err)
 }
 
 // BucketCertificates are the TLS settings of a certSecretRef of a Bucket, none for no reference.
@@ -120,7 +120,7 @@ func (r *Reader) STS(obj *sourcev1.Bucket) (*bucket.STS, error) {
 	if err == nil && wrong != nil {
 		made, err = nil, wrong
 	}
-	return made, finding.WithCode(finding.BucketSecret, err)
+	return made, finding.WithCode(finding.IncompleteLogin, err)
 }
 
 // Proxy is what the proxySecretRef of a GitRepository or a Bucket names, nil for no reference.

@@ -19,6 +19,10 @@ var shared = map[Code]map[string]string{
 		"finding.OfStatus":  "a server answers 401 or 403",
 		"finding.codeOfOne": "a login was refused in another way: by a certificate, a text, a status of another protocol",
 	},
+	IncompleteLogin: {
+		"auth.SecretError":         "a Secret has only a part of a login",
+		"credential.ProviderError": "a Secret has no login for the provider",
+	},
 	ForbiddenReference: {
 		"inventory.AccessError": "into another namespace",
 		"inventory.GateError":   "to a kind whose feature gate is closed",

@@ -34,7 +34,6 @@ const (
 	MissingSecret   Code = "HS031"
 	UnusableSource  Code = "HS032"
 	SuspendedSource Code = "HS033"
-	IncludeCycle    Code = "HS034"
 	InvalidSecret   Code = "HS035"
 
 	OCIWithoutType    Code = "HS040"
@@ -49,33 +48,22 @@ const (
 	MalformedVersion Code = "HS051"
 	ImpossibleRange  Code = "HS052"
 	UnpinnedVersion  Code = "HS053"
-	UselessVersion   Code = "HS054"
-	UselessStrategy  Code = "HS055"
 
 	PassCredentials     Code = "HS060"
 	UselessSetting      Code = "HS061"
 	UnsupportedProvider Code = "HS062"
 	ShortInterval       Code = "HS063"
-	LongInterval        Code = "HS064"
-	OddTimeout          Code = "HS065"
 
-	UselessVerify       Code = "HS070"
-	VerifyAnyone        Code = "HS071"
-	UselessIdentities   Code = "HS072"
-	InvalidExpression   Code = "HS073"
-	NoVerificationKeys  Code = "HS074"
-	NoTrustPolicy       Code = "HS075"
-	NoVerificationInput Code = "HS076"
-	IgnoredKey          Code = "HS077"
-	MissingKeys         Code = "HS078"
+	UselessVerify      Code = "HS070"
+	VerifyAnyone       Code = "HS071"
+	InvalidExpression  Code = "HS073"
+	NoVerificationKeys Code = "HS074"
+	MissingKeys        Code = "HS078"
 
 	IncompleteLogin Code = "HS080"
 	BrokenTLS       Code = "HS081"
 	NoRegistryLogin Code = "HS082"
 	OddSecret       Code = "HS083"
-	UselessSecret   Code = "HS084"
-	GitSecret       Code = "HS085"
-	BucketSecret    Code = "HS086"
 	ProxySecret     Code = "HS087"
 
 	UselessIgnore Code = "HS090"
@@ -95,8 +83,6 @@ const (
 	RefusedChart       Code = "HS127"
 	EndOfLife          Code = "HS130"
 	NoChartSource      Code = "HS131"
-	LongReleaseName    Code = "HS132"
-	ReleaseClash       Code = "HS133"
 	OperatorSetting    Code = "HS134"
 	SharedRelease      Code = "HS135"
 	RefusedName        Code = "HS136"
@@ -114,14 +100,7 @@ const (
 	UnknownKustomizeField Code = "HS165"
 	IdlePatch             Code = "HS166"
 	RefusedGenerator      Code = "HS170"
-	GeneratorCycle        Code = "HS171"
-	ArtifactClash         Code = "HS172"
 	CopyPattern           Code = "HS173"
-	NothingCopied         Code = "HS174"
-	UnknownOrigin         Code = "HS175"
-	MergedDirectory       Code = "HS176"
-	DroppedFiles          Code = "HS177"
-	ShadowedSource        Code = "HS178"
 	RefusedResourceSet    Code = "HS180"
 	UnexpandedResourceSet Code = "HS181"
 
@@ -153,7 +132,6 @@ const (
 	Storage           Code = "HS230"
 	OddStorage        Code = "HS231"
 	NeverFetched      Code = "HS232"
-	ArtifactMissing   Code = "HS233"
 	NotMerged         Code = "HS234"
 	MergedNewest      Code = "HS235"
 	Interrupted       Code = "HS240"
@@ -163,11 +141,7 @@ const (
 	AcceptedChart     Code = "HS253"
 	BorrowedLogin     Code = "HS254"
 	FirstLayer        Code = "HS255"
-	IncompleteChart   Code = "HS256"
 	StaleDependencies Code = "HS257"
-	OddArchive        Code = "HS258"
-	OtherName         Code = "HS259"
-	UncheckedDigest   Code = "HS260"
 	MissingSubmodule  Code = "HS261"
 	WithheldLogin     Code = "HS262"
 	Unread            Code = "HS263"
@@ -187,3 +161,36 @@ const (
 	GitUnsigned       Code = "HS307"
 	Moved             Code = "HS308"
 )
+
+// current is the code itself, or the one that has taken its place: comments and links name codes for long.
+func current(code Code) Code {
+	switch code {
+	case "HS054", "HS055", "HS072":
+		return UselessSetting
+	case "HS064", "HS065":
+		return ShortInterval
+	case "HS075", "HS076":
+		return NoVerificationKeys
+	case "HS085", "HS086":
+		return IncompleteLogin
+	case "HS077", "HS084":
+		return OddSecret
+	case "HS133", "HS172":
+		return ChartClash
+	case "HS034", "HS171":
+		return DependencyCycle
+	case "HS132":
+		return RefusedName
+	case "HS174", "HS175", "HS176", "HS177", "HS178":
+		return CopyPattern
+	case "HS233":
+		return NeverFetched
+	case "HS258", "HS259":
+		return OddSource
+	case "HS260":
+		return AcceptedChart
+	case "HS256":
+		return FirstLayer
+	}
+	return code
+}

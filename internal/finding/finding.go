@@ -154,9 +154,9 @@ var byCode = sync.OnceValue(func() map[Code]Rule {
 	return rules
 })
 
-// Lookup finds a rule by its code.
+// Lookup finds a rule by its code, or by one whose place it has taken.
 func Lookup(code string) (Rule, bool) {
-	r, ok := byCode()[Code(code)]
+	r, ok := byCode()[current(Code(code))]
 	return r, ok
 }
 

@@ -70,7 +70,7 @@ func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 
 func (i *ignore) names(code Code) bool {
 	for _, c := range i.Codes {
-		if strings.EqualFold(c, string(code)) {
+		if current(Code(strings.ToUpper(c))) == code {
 			return true
 		}
 	}

@@ -26,22 +26,6 @@ func operatorRules() []Rule {
 			Better:      operated("podinfo", operatorChart),
 		},
 		{
-			Code: LongReleaseName, Name: "long-release-name", Group: groupReleases, Severity: Error,
-			Summary:     "The name of a release is too long for Helm",
-			Explanation: "Helm accepts names of at most 53 characters. Without releaseName, the Helm Operator joins the namespaces and the name of the HelmRelease, and does not shorten the result.",
-			Fix:         "Set spec.releaseName.",
-			Example:     operated("podinfo-for-the-customers-of-the-other-side-of-the-river", operatorChart),
-			Better:      operated("podinfo-for-the-customers-of-the-other-side-of-the-river", operatorChart+"releaseName: podinfo\n"),
-		},
-		{
-			Code: ReleaseClash, Name: "release-clash", Group: groupReleases, Severity: Error,
-			Summary:     "Two HelmReleases of Flux 1 are the same Helm release",
-			Explanation: "Both have the same API group, release name and target namespace. The Helm Operator refuses the one whose resources belong to the other.",
-			Fix:         "Give one of them another releaseName or targetNamespace.",
-			Example:     documents(operated("podinfo", operatorChart+"releaseName: web\n"), operated("frontend", operatorChart+"releaseName: web\n")),
-			Better:      documents(operated("podinfo", operatorChart+"releaseName: web\n"), operated("frontend", operatorChart)),
-		},
-		{
 			Code: OperatorSetting, Name: "operator-setting", Group: groupReleases, Severity: Warning,
 			Summary:     "A setting of a HelmRelease of Flux 1 does not have the expected effect",
 			Explanation: "The Helm Operator reads some fields only in part or not at all, or they have no counterpart in Flux 2: chartPullSecret, a secretRef beside an ssh URL, a version that is a range, values from a URL, resetValues: false. The same is true of files of a chart that Flux 2 leaves out because of .sourceignore or its defaults.",

@@ -27,10 +27,10 @@ func releaseRules() []Rule {
 	long := "podinfo-for-the-customers-of-the-other-side-of-the-river-and-more"
 	return []Rule{
 		{
-			Code: ChartClash, Name: "chart-clash", Group: groupReferences, Severity: Error,
-			Summary:     "Two objects make the same HelmChart",
-			Explanation: "The HelmChart of a HelmRelease is called NAMESPACE-NAME and is in the namespace of its source. helm-controller would keep overwriting one with the other.",
-			Fix:         "Rename one of them, or give its source another namespace.",
+			Code: ChartClash, Name: "clash", Group: groupReferences, Severity: Error,
+			Summary:     "Two objects make the same HelmChart, artifact or release",
+			Explanation: "The HelmChart of a HelmRelease is called NAMESPACE-NAME and is in the namespace of its source; two ArtifactGenerators may name one artifact; two HelmReleases of Flux 1 may have one release name and target namespace. Each overwrites what the other makes, or is refused.",
+			Fix:         "Rename one of them, or give it another namespace, releaseName or targetNamespace.",
 			Example:     documents(repo, pinned, release("podinfo", "")),
 			Better:      documents(repo, release("podinfo", "")),
 		},
@@ -74,10 +74,10 @@ func releaseRules() []Rule {
 			Better:      documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "")),
 		},
 		{
-			Code: DependencyCycle, Name: "dependency-cycle", Group: groupReferences, Severity: Error,
-			Summary:     "HelmReleases or Kustomizations depend on each other",
-			Explanation: "Each waits forever for the other to be ready; the controllers do not detect it.",
-			Fix:         "Remove one of the dependencies.",
+			Code: DependencyCycle, Name: "cycle", Group: groupReferences, Severity: Error,
+			Summary:     "Objects wait for each other",
+			Explanation: "Each waits forever: a HelmRelease or Kustomization for the other to be ready, a GitRepository for what it includes, an ArtifactGenerator for the artifact that is made of its own. The controllers do not detect it.",
+			Fix:         "Remove one of the dependencies, includes or sources.",
 			Example:     documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "dependsOn:\n- name: podinfo\n")),
 			Better:      documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "")),
 		},
@@ -92,8 +92,8 @@ func releaseRules() []Rule {
 		{
 			Code: RefusedName, Name: "refused-name", Group: groupReleases, Severity: Error,
 			Summary:     "The name of a release or of its namespace is not valid",
-			Explanation: "The CustomResourceDefinition only limits the length of releaseName, targetNamespace and storageNamespace: the object is accepted, and each install fails.",
-			Fix:         "Use lower case letters, digits and dashes; a release name may also contain dots.",
+			Explanation: "The CustomResourceDefinition only limits the length of releaseName, targetNamespace and storageNamespace: the object is accepted, and each install fails. Helm accepts names of at most 53 characters; the Helm Operator of Flux 1 joins the namespaces and the name of the HelmRelease, and does not shorten the result.",
+			Fix:         "Set spec.releaseName: lower case letters, digits and dashes, also dots, at most 53 characters.",
 			Example:     documents(repo, release("podinfo", "releaseName: Pod_Info\n")),
 			Better:      documents(repo, release("podinfo", "releaseName: pod-info\n")),
 		},

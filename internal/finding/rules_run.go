@@ -167,7 +167,7 @@ func runRules() []Rule {
 		{
 			Code: OddSource, Name: "odd-source", Group: groupRun, Severity: Warning,
 			Summary:     "A source or chart is unusual",
-			Explanation: "The run continued, but the source should be checked.",
+			Explanation: "The run continued, but the source should be checked. Helm reads links in an archive as empty files, ignores data after its end, and does not know every apiVersion. A HelmRelease that refers to an OCIRepository installs whatever chart is in it, also one of another name.",
 			Fix:         "Compare the source with its publisher's documentation, and correct the manifest or the source.",
 		},
 		{
@@ -184,9 +184,9 @@ func runRules() []Rule {
 		},
 		{
 			Code: AcceptedChart, Name: "accepted-chart", Group: groupRun, Severity: Warning,
-			Summary:     "An archive with another chart or version than expected was accepted",
-			Explanation: "--allow-name-mismatch is set. Without it, this is an integrity failure.",
-			Fix:         "Publish the chart under its own name.",
+			Summary:     "An archive was accepted that is not the expected one",
+			Explanation: "It has another chart or version, which --allow-name-mismatch accepts, or another digest than the index, which --index-digest=warn accepts. Without these, that is an integrity failure. The digest in the index may also be invalid.",
+			Fix:         "Publish the chart under its own name, or generate the index again.",
 		},
 		{
 			Code: OddStorage, Name: "odd-storage", Group: groupRun, Severity: Warning,
@@ -196,15 +196,9 @@ func runRules() []Rule {
 		},
 		{
 			Code: NeverFetched, Name: "never-fetched", Group: groupRun, Severity: Error,
-			Summary:     "Nothing is recorded of an object",
-			Explanation: "It was never fetched into this artifacts directory.",
+			Summary:     "Nothing is recorded or stored of an object",
+			Explanation: "It was never fetched into this artifacts directory, or its artifact has been removed from there.",
 			Fix:         "Run helmsrc fetch, or name the directory that it wrote to with -d.",
-		},
-		{
-			Code: ArtifactMissing, Name: "artifact-missing", Group: groupRun, Severity: Error,
-			Summary:     "A stored artifact is missing",
-			Explanation: "The record of the last run names a file that has been removed. The next fetch stores it again.",
-			Fix:         "Run helmsrc fetch.",
 		},
 		{
 			Code: NotMerged, Name: "not-merged", Group: groupRun, Severity: Error,
@@ -237,34 +231,10 @@ func runRules() []Rule {
 			Fix:         "Set spec.layerSelector.mediaType to application/vnd.cncf.helm.chart.content.v1.tar+gzip.",
 		},
 		{
-			Code: IncompleteChart, Name: "incomplete-chart", Group: groupRun, Severity: Warning,
-			Summary:     "Files of a published chart are left out",
-			Explanation: "Flux unpacks the layer, removes the files excluded by its defaults and by spec.ignore, and packs the rest. The chart differs from the published one, and has another digest.",
-			Fix:         "Set spec.layerSelector.operation to copy.",
-		},
-		{
 			Code: StaleDependencies, Name: "stale-dependencies", Group: groupRun, Severity: Warning,
 			Summary:     "The dependencies of a chart are out of date",
 			Explanation: "Its lock file or the charts in it do not match Chart.yaml. They are used nevertheless, as by Flux.",
 			Fix:         "Run helm dependency update, and commit or publish the result.",
-		},
-		{
-			Code: OddArchive, Name: "odd-archive", Group: groupRun, Severity: Warning,
-			Summary:     "Helm does not read an archive as expected",
-			Explanation: "Links are read as empty files, data after the end of the archive is ignored, or the chart has an apiVersion that Helm does not know.",
-			Fix:         "Package the chart with helm package.",
-		},
-		{
-			Code: OtherName, Name: "other-name", Group: groupRun, Severity: Warning,
-			Summary:     "The names of a chart and of its OCI repository differ",
-			Explanation: "A HelmRelease that refers to an OCIRepository installs whatever chart is in it. Only the URL tells which one is intended.",
-			Fix:         "Check spec.url of the OCIRepository.",
-		},
-		{
-			Code: UncheckedDigest, Name: "unchecked-digest", Group: groupRun, Severity: Warning,
-			Summary:     "An archive is used although its digest does not match the index",
-			Explanation: "The index has an invalid digest, or another one, which --index-digest=warn accepts.",
-			Fix:         "Generate the index again.",
 		},
 		{
 			Code: MissingSubmodule, Name: "missing-submodule", Group: groupRun, Severity: Warning,

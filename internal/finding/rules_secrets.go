@@ -9,7 +9,6 @@ func verificationRules() []Rule {
 	const policy = "trustpolicy.json: '{\"version\": \"1.0\", \"trustPolicies\": []}'\n"
 	const identity = "matchOIDCIdentity:\n- issuer: ^https://token\\.actions\\.githubusercontent\\.com$\n  subject: ^https://github\\.com/example/charts\n"
 	key := secret("keys", block("cosign.pub", exampleKey))
-	trust := secret("policy", policy+block("ca.crt", exampleCA))
 	return []Rule{
 		{
 			Code: UselessVerify, Name: "useless-verify", Group: groupVerification, Severity: Error,
@@ -28,14 +27,6 @@ func verificationRules() []Rule {
 			Better:      chart("provider: cosign\n" + identity),
 		},
 		{
-			Code: UselessIdentities, Name: "useless-identities", Group: groupVerification, Severity: Warning,
-			Summary:     "matchOIDCIdentity has no effect with notation or with cosign keys",
-			Explanation: "Identities are matched only in keyless verification, so the intended restriction has no effect.",
-			Fix:         "Remove matchOIDCIdentity, or the keys.",
-			Example:     chart(notation+identity, trust),
-			Better:      chart(notation, trust),
-		},
-		{
 			Code: InvalidExpression, Name: "invalid-expression", Group: groupVerification, Severity: Error,
 			Summary:     "An issuer or subject is not a valid regular expression",
 			Explanation: "Identities are matched with regular expressions in RE2 syntax. With an invalid one, nothing can be verified.",
@@ -45,35 +36,11 @@ func verificationRules() []Rule {
 		},
 		{
 			Code: NoVerificationKeys, Name: "no-verification-keys", Group: groupVerification, Severity: Error,
-			Summary:     "A Secret for cosign has no public key",
-			Explanation: "Flux uses only entries of the Secret whose names end in .pub as public keys.",
-			Fix:         "Store the public key under a name such as cosign.pub.",
+			Summary:     "A verification has no keys, certificates or trust policy",
+			Explanation: "Of a Secret for cosign, only entries whose names end in .pub are public keys. Notation requires a Secret with a trust policy, and trusts the certificates in it whose names end in .crt or .pem; it has no keyless mode.",
+			Fix:         "Name a Secret in spec.verify.secretRef: with cosign.pub for cosign, with trustpolicy.json and certificates for notation.",
 			Example:     chart(cosign, secret("keys", block("cosign.pem", exampleKey))),
 			Better:      chart(cosign, key),
-		},
-		{
-			Code: NoTrustPolicy, Name: "no-trust-policy", Group: groupVerification, Severity: Error,
-			Summary:     "A Secret for notation lacks trustpolicy.json or certificates",
-			Explanation: "Notation requires a trust policy, and trusts the certificates in the same Secret whose names end in .crt or .pem.",
-			Fix:         "Store the policy under the name trustpolicy.json, and the certificates under names that end in .crt or .pem.",
-			Example:     chart(notation, secret("policy", block("ca.crt", exampleCA))),
-			Better:      chart(notation, trust),
-		},
-		{
-			Code: NoVerificationInput, Name: "no-verification-secret", Group: groupVerification, Severity: Error,
-			Summary:     "spec.verify with notation names no Secret",
-			Explanation: "Notation has no keyless mode: without a trust policy there is nothing to verify with.",
-			Fix:         "Name a Secret with trustpolicy.json and certificates in spec.verify.secretRef.",
-			Example:     chart("provider: notation\n"),
-			Better:      chart(notation, trust),
-		},
-		{
-			Code: IgnoredKey, Name: "ignored-key", Group: groupVerification, Severity: Warning,
-			Summary:     "A Secret for verification has a key or certificate that is ignored",
-			Explanation: "Public keys have names that end in .pub, certificates names that end in .crt or .pem. Entries with other names are ignored, and signatures made with them are refused.",
-			Fix:         "Rename the entry in the Secret.",
-			Example:     chart(cosign, secret("keys", block("cosign.pub", exampleKey)+block("next.pem", exampleKey))),
-			Better:      chart(cosign, secret("keys", block("cosign.pub", exampleKey)+block("next.pub", exampleKey))),
 		},
 		{
 			Code: MissingKeys, Name: "missing-keys", Group: groupVerification, Severity: Error,
@@ -98,9 +65,9 @@ func secretRules() []Rule {
 	return []Rule{
 		{
 			Code: IncompleteLogin, Name: "incomplete-login", Group: groupSecrets, Severity: Error,
-			Summary:     "A Secret has an incomplete login",
-			Explanation: "source-controller refuses a user name without a password and a password without a user name: nothing is fetched.",
-			Fix:         "Put both username and password into the Secret.",
+			Summary:     "A Secret has no login that can be used",
+			Explanation: "source-controller refuses a user name without a password and a password without a user name. An ssh:// URL of a GitRepository needs identity and known_hosts, an https:// URL username and password or bearerToken. Buckets of the generic provider require accesskey and secretkey; LDAP logins require username and password.",
+			Fix:         "Put the keys that the message names into the Secret.",
 			Example:     documents(repository(httpURL+login), secret("login", "password: secret\n")),
 			Better:      documents(repository(httpURL+login), full),
 		},
@@ -123,34 +90,10 @@ func secretRules() []Rule {
 		{
 			Code: OddSecret, Name: "odd-secret", Group: groupSecrets, Severity: Warning,
 			Summary:     "A Secret is of an unusual type, or has keys that are outdated or ignored",
-			Explanation: "It may work today, but not as intended or not in future versions: TLS settings belong in certSecretRef, under the names tls.crt, tls.key and ca.crt, in a Secret of type Opaque or kubernetes.io/tls.",
-			Fix:         "Put TLS settings into a Secret of type Opaque for certSecretRef, under ca.crt, tls.crt and tls.key.",
+			Explanation: "It may work today, but not as intended or not in future versions. A login has the names username and password. TLS settings belong in certSecretRef, under the names tls.crt, tls.key and ca.crt, in a Secret of type Opaque or kubernetes.io/tls. For a verification, names of public keys end in .pub, and those of certificates in .crt or .pem: other entries are ignored, and signatures made with them are refused.",
+			Fix:         "Give the keys of the Secret the names that are read: username and password; ca.crt, tls.crt and tls.key for certSecretRef; .pub for public keys.",
 			Example:     documents(repository(httpURL+tls), secret("tls", block("caFile", exampleCA))),
 			Better:      documents(repository(httpURL+tls), secret("tls", block("ca.crt", exampleCA))),
-		},
-		{
-			Code: UselessSecret, Name: "useless-secret", Group: groupSecrets, Severity: Warning,
-			Summary:     "A Secret for a repository has neither a login nor TLS settings",
-			Explanation: "Flux reads username and password. Other names are ignored, and no login is used.",
-			Fix:         "Name the keys username and password.",
-			Example:     documents(repository(httpURL+login), secret("login", "user: user\npass: secret\n")),
-			Better:      documents(repository(httpURL+login), full),
-		},
-		{
-			Code: GitSecret, Name: "git-secret", Group: groupSecrets, Severity: Error,
-			Summary:     "A Secret for a GitRepository cannot be used with its URL",
-			Explanation: "An ssh:// URL needs identity and known_hosts, an https:// URL username and password or bearerToken.",
-			Fix:         "Put the keys that the URL needs into the Secret.",
-			Example:     documents(object(sourceV1, "GitRepository", "charts", "interval: 10m\nurl: ssh://git@git.example.org/charts\n"+login), full),
-			Better:      documents(git(login), full),
-		},
-		{
-			Code: BucketSecret, Name: "bucket-secret", Group: groupSecrets, Severity: Error,
-			Summary:     "A Secret for a Bucket lacks keys, or its STS settings conflict",
-			Explanation: "Buckets of the generic provider require accesskey and secretkey; LDAP logins require username and password.",
-			Fix:         "Put the keys that the message names into the Secret.",
-			Example:     documents(bucket(login), full),
-			Better:      documents(bucket(login), secret("login", "accesskey: key\nsecretkey: secret\n")),
 		},
 		{
 			Code: ProxySecret, Name: "proxy-secret", Group: groupSecrets, Severity: Error,

@@ -38,14 +38,6 @@ func referenceRules() []Rule {
 			Better:      documents(suspended, helmChart("suspend: true\n")),
 		},
 		{
-			Code: IncludeCycle, Name: "include-cycle", Group: groupReferences, Severity: Error,
-			Summary:     "A GitRepository includes itself",
-			Explanation: "Each waits forever for the artifact of the other.",
-			Fix:         "Remove one of the includes.",
-			Example:     git("include:\n- repository:\n    name: charts\n"),
-			Better:      git(""),
-		},
-		{
 			Code: InvalidSecret, Name: "invalid-secret", Group: groupReferences, Severity: Error,
 			Summary:     "The API server refuses a referenced Secret",
 			Explanation: "Values under data must be base64, those under stringData are text. Some types of Secret require certain keys.",
@@ -126,9 +118,6 @@ func urlRules() []Rule {
 
 func chartRules() []Rule {
 	chart := func(spec string) string { return documents(repository(httpURL), helmChart(spec)) }
-	fromGit := func(spec string) string {
-		return documents(git(""), helmChart("chart: ./charts/podinfo\n"+spec+"sourceRef:\n  kind: GitRepository\n  name: charts\n"))
-	}
 	return []Rule{
 		{
 			Code: InvalidChartName, Name: "invalid-chart-name", Group: groupCharts, Severity: Error,
@@ -162,22 +151,6 @@ func chartRules() []Rule {
 			Example:     chart("version: \"*\"\n"),
 			Better:      chart("version: \"6.x\"\n"),
 		},
-		{
-			Code: UselessVersion, Name: "useless-version", Group: groupCharts, Severity: Warning,
-			Summary:     "The version of a chart from Git or a bucket has no effect",
-			Explanation: "spec.version selects a version from a Helm repository. A Git repository or a bucket has only one version of a chart.",
-			Fix:         "Remove spec.version, and choose a tag in the GitRepository's spec.ref.",
-			Example:     fromGit("version: 1.2.3\n"),
-			Better:      fromGit(""),
-		},
-		{
-			Code: UselessStrategy, Name: "useless-strategy", Group: groupCharts, Severity: Warning,
-			Summary:     "reconcileStrategy Revision has no effect on a chart from a Helm repository",
-			Explanation: "The strategy adds the revision of a Git repository or bucket to the chart's version. A chart from a Helm repository keeps its published version.",
-			Fix:         "Remove spec.reconcileStrategy.",
-			Example:     chart("reconcileStrategy: Revision\n"),
-			Better:      chart(""),
-		},
 	}
 }
 
@@ -196,9 +169,9 @@ func settingRules() []Rule {
 		},
 		{
 			Code: UselessSetting, Name: "useless-setting", Group: groupSettings, Severity: Warning,
-			Summary:     "A setting has no effect on this type of source",
-			Explanation: "insecure and provider apply to repositories of type oci, passCredentials to those with an index. Elsewhere they are ignored.",
-			Fix:         "Remove the setting, or correct the type.",
+			Summary:     "A setting has no effect here",
+			Explanation: "insecure and provider apply to repositories of type oci, passCredentials to those with an index. spec.version selects a version from a Helm repository, reconcileStrategy Revision adds the revision of a Git repository or a bucket. matchOIDCIdentity restricts keyless verification only.",
+			Fix:         "Remove the setting, or correct the type of the source.",
 			Example:     repository("insecure: true\n" + httpURL),
 			Better:      repository("type: oci\ninsecure: true\n" + ociURL),
 		},
@@ -211,28 +184,12 @@ func settingRules() []Rule {
 			Better:      git(""),
 		},
 		{
-			Code: ShortInterval, Name: "short-interval", Group: groupSettings, Severity: Warning,
-			Summary:     "An interval is shorter than a minute",
-			Explanation: "The source is fetched again and again, by every cluster. Registries and forges limit the rate of such requests.",
-			Fix:         "Use a minute or more; with a webhook receiver, Flux reacts at once when something is published.",
+			Code: ShortInterval, Name: "odd-interval", Group: groupSettings, Severity: Warning,
+			Summary:     "An interval or a timeout is very short or very long",
+			Explanation: "With an interval below a minute, the source is fetched again and again by every cluster, and registries and forges limit the rate of such requests. With one of more than a year, new versions are noticed only when the controller restarts. No server answers within milliseconds; and while a fetch hangs longer than the interval, the next one is already due.",
+			Fix:         "Use an interval between a minute and a day, and a timeout between a few seconds and the interval.",
 			Example:     timed("interval: 5s\n"),
 			Better:      timed("interval: 1m\n"),
-		},
-		{
-			Code: LongInterval, Name: "long-interval", Group: groupSettings, Severity: Warning,
-			Summary:     "An interval is longer than a year",
-			Explanation: "New versions are noticed only when the controller restarts. Probably hours were written instead of minutes.",
-			Fix:         "Use a shorter interval; spec.suspend stops a source for good.",
-			Example:     timed("interval: 10000h\n"),
-			Better:      timed("interval: 24h\n"),
-		},
-		{
-			Code: OddTimeout, Name: "odd-timeout", Group: groupSettings, Severity: Warning,
-			Summary:     "A timeout is shorter than a second, or longer than the interval",
-			Explanation: "No server answers within milliseconds; and while a fetch hangs longer than the interval, the next one is already due.",
-			Fix:         "Use a timeout between a few seconds and the interval.",
-			Example:     timed("interval: 1m\ntimeout: 10m\n"),
-			Better:      timed("interval: 10m\ntimeout: 1m\n"),
 		},
 	}
 }

@@ -46,8 +46,8 @@ func (b *build) run() error {
 	return nil
 }
 
-func (b *build) doubt(topic Topic, text string, path ...any) {
-	b.doubts = append(b.doubts, Doubt{topic, append([]any{"spec", "artifacts", b.artifact.Index}, path...), text})
+func (b *build) doubt(text string, path ...any) {
+	b.doubts = append(b.doubts, Doubt{append([]any{"spec", "artifacts", b.artifact.Index}, path...), text})
 }
 
 // step counts what is done, and ends with the context.
@@ -105,7 +105,7 @@ func (b *build) copy(op swv1.CopyOperation) error {
 		err = b.copyPath(o)
 	}
 	if err == nil && len(op.Exclude) > 0 && o.hits == 0 {
-		b.doubt(Nothing, "nothing that is copied matches exclude", "copy", b.op, "exclude")
+		b.doubt("nothing that is copied matches exclude", "copy", b.op, "exclude")
 	}
 	return err
 }
@@ -252,7 +252,7 @@ func (b *build) matches(o *operation) ([]string, error) {
 
 func (b *build) copyDir(o *operation, dir, to string) error {
 	if o.Strategy == swv1.MergeStrategy {
-		b.doubt(Strategy, "Merge is for files that from names or matches: the files of a directory overwrite", "copy", b.op, "strategy")
+		b.doubt("Merge is for files that from names or matches: the files of a directory overwrite", "copy", b.op, "strategy")
 	}
 	below := func(name string) string {
 		if dir == "." {

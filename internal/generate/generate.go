@@ -39,23 +39,9 @@ func (e *Error) Error() string { return e.Message }
 
 // Doubt is something that source-watcher does without a word, and that is seldom meant.
 type Doubt struct {
-	Topic Topic
-	Path  []any // of the field that it is about
-	Text  string
+	Path []any // of the field that it is about
+	Text string
 }
-
-// Topic is what a doubt is about.
-type Topic int
-
-// The topics.
-const (
-	Pattern  Topic = iota // a pattern that leads to other paths than it seems to
-	Nothing               // nothing matches
-	Unknown               // an alias that no source has is not noticed
-	Strategy              // a strategy that does not hold for directories
-	Dropped               // files that no artifact has
-	Shadowed              // an artifact with the name of an alias
-)
 
 // Artifact is one that a generator makes.
 type Artifact struct {
@@ -116,14 +102,14 @@ func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 	for i, a := range spec.OutputArtifacts {
 		at := func(path ...any) []any { return append([]any{"spec", "artifacts", i}, path...) }
 		if alias := strings.TrimPrefix(a.OriginRevision, "@"); alias != "" && !known(alias) {
-			list = append(list, Doubt{Unknown, at("originRevision"), fmt.Sprintf("no source has the alias '%s': source-watcher does not notice, and sets no origin revision", alias)})
+			list = append(list, Doubt{at("originRevision"), fmt.Sprintf("no source has the alias '%s': source-watcher does not notice, and sets no origin revision", alias)})
 		}
 		if known(a.Name) {
-			list = append(list, Doubt{Shadowed, at("name"), fmt.Sprintf("'%s' is the alias of a source too: the artifact holds all of that source", a.Name)})
+			list = append(list, Doubt{at("name"), fmt.Sprintf("'%s' is the alias of a source too: the artifact holds all of that source", a.Name)})
 		}
 		for j, op := range a.Copy {
 			for _, text := range doubtsOf(op, spec.PathPattern != "") {
-				list = append(list, Doubt{Pattern, at("copy", j, "from"), text})
+				list = append(list, Doubt{at("copy", j, "from"), text})
 			}
 		}
 	}
@@ -173,6 +159,6 @@ func (b *build) drop() {
 		if n > 1 {
 			text = fmt.Sprintf("no artifact holds %s and %d more: images, archives, and files of version control, CI and SOPS are left out", b.artifact.Dropped[0], n-1)
 		}
-		b.doubt(Dropped, text, "copy")
+		b.doubt(text, "copy")
 	}
 }

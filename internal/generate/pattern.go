@@ -34,7 +34,7 @@ func Expand(spec *swv1.ArtifactGeneratorSpec, sources map[string]*Tree) ([]Artif
 		return nil, nil, err
 	}
 	if len(artifacts) == 0 {
-		return nil, []Doubt{{Nothing, []any{"spec", "pathPattern"}, fmt.Sprintf("no directory matches %q: no artifact is made", spec.PathPattern)}}, nil
+		return nil, []Doubt{{[]any{"spec", "pathPattern"}, fmt.Sprintf("no directory matches %q: no artifact is made", spec.PathPattern)}}, nil
 	}
 	return artifacts, nil, nil
 }

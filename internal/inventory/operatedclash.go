@@ -61,7 +61,7 @@ func (all *derivations) addRelease(name helmName, obj *manifest.Object) {
 // own, of which there is at least one.
 func ReleaseClash(hr *operator.HelmRelease, others []*manifest.Object) error {
 	return &finding.Problem{
-		Code: finding.ReleaseClash, Field: []any{"metadata", "name"},
+		Code: finding.ChartClash, Field: []any{"metadata", "name"},
 		Text:   fmt.Sprintf("release appears to be managed by '%s:helmrelease/%s'", others[0].Namespace, others[0].Name),
 		Advice: SameReleaseText(hr, others) + ": give one of them another releaseName or targetNamespace",
 	}

@@ -20,7 +20,7 @@ func (e *ReleaseNameError) Error() string {
 }
 
 // Finding is what is wrong.
-func (*ReleaseNameError) Finding() finding.Code { return finding.LongReleaseName }
+func (*ReleaseNameError) Finding() finding.Code { return finding.RefusedName }
 
 // Path is the field that the name comes from.
 func (e *ReleaseNameError) Path() []any {

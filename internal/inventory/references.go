@@ -67,7 +67,7 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 	adm, err := inv.FindFor(obj, kind, namespace, name)
 	if kind == externalArtifact && (err != nil || adm.Object.Origin == nil) {
 		if clash := inv.Clash(namespace, name); clash != nil {
-			return nil, finding.WithCode(finding.ArtifactClash, clash)
+			return nil, finding.WithCode(finding.ChartClash, clash)
 		}
 		if rejected := inv.Derivations().unmade[store.NewKey(kind, namespace, name)]; rejected != nil {
 			return nil, fmt.Errorf("could not get Source object: %w", &UnavailableError{kind, name, rejected})
@@ -115,7 +115,7 @@ func (*IncludeCycleError) Error() string {
 }
 
 // Finding is what is wrong.
-func (*IncludeCycleError) Finding() finding.Code { return finding.IncludeCycle }
+func (*IncludeCycleError) Finding() finding.Code { return finding.DependencyCycle }
 
 // Hint says why none of the repositories will ever have an artifact.
 func (*IncludeCycleError) Hint() string {

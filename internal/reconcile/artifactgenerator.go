@@ -51,7 +51,7 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 	}
 	made := p.r.inventory.Artifacts(p.adm.Object)
 	if err := p.r.inventory.ClashOf(p.adm.Object, obj); err != nil {
-		return status.GeneratorBuildFailed.Stall(finding.WithCode(finding.ArtifactClash, err))
+		return status.GeneratorBuildFailed.Stall(finding.WithCode(finding.ChartClash, err))
 	}
 	if obj.Spec.PathPattern != "" {
 		if err := p.knowsAll(ctx, sources, len(made)); err != nil {
@@ -114,7 +114,7 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 		return nil, status.ValidationFailed.Stall(finding.WithCode(finding.RefusedGenerator, err))
 	}
 	if cycle := r.inventory.Cycle(adm.Object); cycle != nil {
-		return nil, status.SourceFetchFailed.Wrap(finding.WithCode(finding.GeneratorCycle, cycle))
+		return nil, status.SourceFetchFailed.Wrap(finding.WithCode(finding.DependencyCycle, cycle))
 	}
 	sources := map[string]*Result{}
 	for _, s := range obj.Spec.Sources {

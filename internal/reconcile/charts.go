@@ -89,7 +89,7 @@ func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedC
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
 	metadata, warned, err := chart.Check(archive, limits)
-	t.warnEach(finding.OddArchive, warned)
+	t.warnEach(finding.OddSource, warned)
 	var invalid helmchart.ValidationError
 	switch {
 	case errors.As(err, &invalid):

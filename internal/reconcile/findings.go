@@ -120,7 +120,7 @@ func fieldsOf(code finding.Code) []string {
 		fields = []string{"ref"}
 	case finding.UselessVerify, finding.NotVerified, finding.Unsigned, finding.SignatureFailed, finding.Unverifiable, finding.GitUnsigned:
 		fields = []string{"verify"}
-	case finding.IncompleteLogin, finding.NoRegistryLogin, finding.GitSecret, finding.BucketSecret:
+	case finding.IncompleteLogin, finding.NoRegistryLogin:
 		fields = []string{"secretRef.name"}
 	case finding.BrokenTLS:
 		fields = []string{"certSecretRef.name"}
@@ -128,10 +128,10 @@ func fieldsOf(code finding.Code) []string {
 		fields = []string{"proxySecretRef.name"}
 	case finding.NotSupported:
 		fields = []string{"provider"}
-	case finding.FirstLayer, finding.IncompleteChart:
+	case finding.FirstLayer:
 		fields = []string{"layerSelector"}
-	case finding.IncludeCycle:
-		fields = []string{"include"}
+	case finding.DependencyCycle:
+		fields = []string{"include", "dependsOn", "sources"}
 	}
 	var all []string
 	for _, field := range fields {

@@ -251,7 +251,7 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 		return metadata, notLoaded(err)
 	}
 	metadata, warned, err := chart.Check(file, limits)
-	p.warnEach(finding.OddArchive, warned)
+	p.warnEach(finding.OddSource, warned)
 	if errors.Is(err, chart.ErrNoChart) {
 		err = errors.New("Chart.yaml file is missing") // helm-controller leaves it to Helm, which has words of its own
 	}
@@ -276,7 +276,7 @@ func (p *releaseReconciliation) warnName(source *Result, metadata *helmchart.Met
 	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
 		return
 	}
-	p.warnAs(finding.OtherName, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else shows whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
+	p.warnAs(finding.OddSource, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else shows whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
 }
 
 // warnDependencies warns of dependencies that no cluster would ever fulfil. They

@@ -205,9 +205,9 @@ func (d *droppedFiles) watch(filter tree.Filter) tree.Filter {
 func (l *layerTransfer) warnDropped(d *droppedFiles) {
 	switch {
 	case d.count == 1:
-		l.warnAs(finding.IncompleteChart, "%s is left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first)
+		l.warnAs(finding.FirstLayer, "%s is left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first)
 	case d.count > 1:
-		l.warnAs(finding.IncompleteChart, "%s and %d more are left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first, d.count-1)
+		l.warnAs(finding.FirstLayer, "%s and %d more are left out of the chart, as Flux does by default: spec.layerSelector.operation: copy keeps the chart as it was published", d.first, d.count-1)
 	}
 }
 

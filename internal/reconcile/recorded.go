@@ -208,7 +208,7 @@ func storedError(artifact *meta.Artifact, err error) error {
 	case errors.As(err, &altered):
 		return alteredArtifact(artifact.Path, altered.Err)
 	case errors.Is(err, fs.ErrNotExist):
-		return finding.WithCode(finding.ArtifactMissing, fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path))
+		return finding.WithCode(finding.NeverFetched, fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path))
 	}
 	return finding.WithCode(finding.Storage, err)
 }

@@ -106,7 +106,7 @@ func (c *treeCharts) choose(ctx context.Context, w warner, wanted want) (*treeCh
 	if err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	w.warnEach(finding.OddArchive, found.Warnings)
+	w.warnEach(finding.OddSource, found.Warnings)
 	if c.p.operated() != nil && found.Dir {
 		if err := c.p.warnIgnored(ctx, root, found.Path, w); err != nil {
 			return nil, status.InvalidChartReference.Wrap(err)

@@ -67,7 +67,7 @@ func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 		}
 		code := finding.OddSource
 		if is[*fetch.UncheckedError](err) || is[*fetch.DigestError](err) {
-			code = finding.UncheckedDigest
+			code = finding.AcceptedChart
 		}
 		w.warnAt(code, err.Error())
 	})

@@ -4,19 +4,8 @@ import (
 	"errors"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
-
-func topicCode(t generate.Topic) finding.Code {
-	switch t {
-	case generate.Nothing:
-		return finding.NothingCopied
-	case generate.Strategy:
-		return finding.MergedDirectory
-	}
-	return finding.DroppedFiles
-}
 
 // reportGenerators reports what the files show of the generators of the cluster. What is wrong with a spec alone is found
 // where objects are judged.
@@ -30,7 +19,7 @@ func (b *builder) reportGenerators() {
 			continue
 		}
 		for _, d := range m.doubts {
-			b.warn(topicCode(d.Topic), g, d.Text, "", d.Path...)
+			b.warn(finding.CopyPattern, g, d.Text, "", d.Path...)
 		}
 		b.expanded(m)
 		b.reportUnmade(m)

@@ -33,7 +33,7 @@ func (v *validation) helmChart(obj *sourcev1.HelmChart) {
 	if ref.Kind == sourcev1.HelmRepositoryKind {
 		v.publishedChart(obj, source)
 	} else if version := obj.Spec.Version; version != "" && version != "*" {
-		v.warn(finding.UselessVersion, "spec.version has no effect on a chart from a "+ref.Kind, "spec", "version")
+		v.warn(finding.UselessSetting, "spec.version has no effect on a chart from a "+ref.Kind, "spec", "version")
 	}
 	if text := UselessValuesFiles(obj); text != "" && ref.Kind != sourcev1.HelmRepositoryKind {
 		v.warn(finding.UselessSetting, text, "spec", "valuesFiles")
@@ -65,7 +65,7 @@ func (v *validation) publishedChart(obj *sourcev1.HelmChart, source *admission.A
 	v.version(obj.Spec.Chart, obj.Spec.Version, "spec", "version")
 	v.chartInURL(obj.Spec.Chart, source, "spec", "chart")
 	if obj.Spec.ReconcileStrategy == sourcev1.ReconcileStrategyRevision {
-		v.warn(finding.UselessStrategy, "spec.reconcileStrategy: Revision has no effect on a chart from a HelmRepository", "spec", "reconcileStrategy")
+		v.warn(finding.UselessSetting, "spec.reconcileStrategy: Revision has no effect on a chart from a HelmRepository", "spec", "reconcileStrategy")
 	}
 }
 
@@ -134,7 +134,7 @@ func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Adm
 func (v *validation) keys(namespace, provider string, ref *meta.LocalObjectReference, identities []sourcev1.OIDCIdentityMatch) {
 	if ref == nil {
 		if provider != providerCosign {
-			v.fail(finding.NoVerificationInput, errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
+			v.fail(finding.NoVerificationKeys, errors.New("notation needs spec.verify.secretRef: a Secret with trustpolicy.json and certificates"), "spec", "verify")
 		}
 		return
 	}
@@ -161,7 +161,7 @@ func (v *validation) verificationSecret(provider string, identities []sourcev1.O
 	path := []any{"spec", "verify", "secretRef", "name"}
 	if provider != providerCosign {
 		_, _, err := verify.NotationSecret(credential.NameOf(secret), secret.Data)
-		v.fail(finding.NoTrustPolicy, err, path...)
+		v.fail(finding.NoVerificationKeys, err, path...)
 		v.ignoredKeys(secret, err, verify.Certificate, path)
 		return
 	}
@@ -173,7 +173,7 @@ func (v *validation) verificationSecret(provider string, identities []sourcev1.O
 	v.fail(finding.NoVerificationKeys, err, path...)
 	v.ignoredKeys(secret, err, verify.PublicKey, path)
 	if len(keys) > 0 && len(identities) > 0 {
-		v.warn(finding.UselessIdentities, "spec.verify.matchOIDCIdentity has no effect beside the public keys of Secret "+credential.NameOf(secret), "spec", "verify", "matchOIDCIdentity")
+		v.warn(finding.UselessSetting, "spec.verify.matchOIDCIdentity has no effect beside the public keys of Secret "+credential.NameOf(secret), "spec", "verify", "matchOIDCIdentity")
 	}
 }
 
@@ -192,7 +192,7 @@ func (v *validation) ignoredKeys(secret *manifest.Secret, err error, ignored fun
 	}
 	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
 		if ignored(name, secret.Data[name]) {
-			v.warn(finding.IgnoredKey, fmt.Sprintf("%q in Secret %s is not looked at because of its name", name, credential.NameOf(secret)), path...)
+			v.warn(finding.OddSecret, fmt.Sprintf("%q in Secret %s is not looked at because of its name", name, credential.NameOf(secret)), path...)
 		}
 	}
 }

@@ -25,14 +25,14 @@ func (v *validation) durations() {
 	case given && interval < shortestInterval:
 		v.warn(finding.ShortInterval, fmt.Sprintf("spec.interval of %s is shorter than a minute", interval), "spec", "interval")
 	case given && interval > longestInterval:
-		v.warn(finding.LongInterval, fmt.Sprintf("spec.interval of %s is longer than a year", interval), "spec", "interval")
+		v.warn(finding.ShortInterval, fmt.Sprintf("spec.interval of %s is longer than a year", interval), "spec", "interval")
 	}
 	timeout, limited := v.duration("timeout")
 	switch {
 	case limited && timeout < shortestTimeout:
-		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is shorter than a second", timeout), "spec", "timeout")
+		v.warn(finding.ShortInterval, fmt.Sprintf("spec.timeout of %s is shorter than a second", timeout), "spec", "timeout")
 	case limited && given && v.isSource() && timeout > interval:
-		v.warn(finding.OddTimeout, fmt.Sprintf("spec.timeout of %s is longer than spec.interval of %s", timeout, interval), "spec", "timeout")
+		v.warn(finding.ShortInterval, fmt.Sprintf("spec.timeout of %s is longer than spec.interval of %s", timeout, interval), "spec", "timeout")
 	}
 }
 

@@ -27,19 +27,12 @@ func (v *validation) artifactGenerator(obj *swv1.ArtifactGenerator) {
 		v.fail(finding.RefusedGenerator, err, path...)
 	}
 	for _, d := range generate.Doubts(&obj.Spec) {
-		code := finding.CopyPattern
-		switch d.Topic {
-		case generate.Unknown:
-			code = finding.UnknownOrigin
-		case generate.Shadowed:
-			code = finding.ShadowedSource
-		}
-		v.warn(code, d.Text, d.Path...)
+		v.warn(finding.CopyPattern, d.Text, d.Path...)
 	}
 	if cycle := v.inv.Cycle(v.adm.Object); cycle != nil {
-		v.fail(finding.GeneratorCycle, cycle, "spec", "sources")
+		v.fail(finding.DependencyCycle, cycle, "spec", "sources")
 	}
 	for i, a := range obj.Spec.OutputArtifacts {
-		v.fail(finding.ArtifactClash, v.inv.Clash(v.adm.Object.Namespace, a.Name), "spec", "artifacts", i, "name")
+		v.fail(finding.ChartClash, v.inv.Clash(v.adm.Object.Namespace, a.Name), "spec", "artifacts", i, "name")
 	}
 }

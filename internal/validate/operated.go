@@ -98,7 +98,7 @@ func (v *validation) missingPart(p *values.Part) {
 func (v *validation) clashes(hr *operator.HelmRelease) {
 	own, others := v.inv.SameRelease(v.adm.Object, hr)
 	if len(own) > 0 {
-		v.fail(finding.ReleaseClash, errors.New(inventory.SameReleaseText(hr, own)), "metadata", "name")
+		v.fail(finding.ChartClash, errors.New(inventory.SameReleaseText(hr, own)), "metadata", "name")
 	}
 	if len(others) > 0 {
 		v.warn(finding.SharedRelease, inventory.SharedReleaseText(hr, others), "metadata", "name")

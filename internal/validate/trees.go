@@ -32,7 +32,7 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 		case err != nil:
 			v.fail(finding.MissingSource, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}, "spec", "include", i, "repository", "name")
 		case v.inv.IncludesItself(obj.Namespace, obj.Name, adm):
-			v.fail(finding.IncludeCycle, &inventory.IncludeCycleError{}, "spec", "include", i, "repository", "name")
+			v.fail(finding.DependencyCycle, &inventory.IncludeCycleError{}, "spec", "include", i, "repository", "name")
 		}
 	}
 }
@@ -71,13 +71,13 @@ func (v *validation) bucket(obj *sourcev1.Bucket) {
 	})
 	v.fail(finding.InvalidURL, err, "spec", "endpoint")
 	_, _, err = v.secrets.Bucket(obj)
-	v.fail(finding.BucketSecret, err, "spec", "secretRef", "name")
+	v.fail(finding.IncompleteLogin, err, "spec", "secretRef", "name")
 	_, err = v.secrets.BucketCertificates(obj.Namespace, obj.Spec.CertSecretRef)
 	v.fail(finding.BrokenTLS, err, "spec", "certSecretRef", "name")
 	_, err = v.secrets.Proxy(obj.Namespace, obj.Spec.ProxySecretRef)
 	v.fail(finding.ProxySecret, err, "spec", "proxySecretRef", "name")
 	_, err = v.secrets.STS(obj)
-	v.fail(finding.BucketSecret, err, "spec", "sts")
+	v.fail(finding.IncompleteLogin, err, "spec", "sts")
 	if obj.Spec.ServiceAccountName != "" {
 		v.fail(finding.ServiceAccount, &credential.AccountError{}, "spec", "serviceAccountName")
 	}
@@ -91,7 +91,7 @@ func (v *validation) supported(err error, path ...any) {
 		v.warn(finding.UnsupportedProvider, unsupported.Error(), "spec", "provider")
 		return
 	}
-	v.fail(finding.GitSecret, err, path...)
+	v.fail(finding.IncompleteLogin, err, path...)
 }
 
 // reference finds what is named beside something that counts instead of it.

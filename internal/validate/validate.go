@@ -162,7 +162,7 @@ func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
 	login := v.secrets.Server(context.Background(), obj)
 	v.references(login.Problems, login.Warnings)
 	if login.Useless != "" {
-		v.warn(finding.UselessSecret, login.Useless, "spec", "secretRef", "name")
+		v.warn(finding.OddSecret, login.Useless, "spec", "secretRef", "name")
 	}
 }
 
