@@ -226,9 +226,9 @@ func runRules() []Rule {
 		},
 		{
 			Code: FirstLayer, Name: "first-layer", Group: groupRun, Severity: Warning,
-			Summary:     "Flux would use another layer of an artifact",
-			Explanation: "Without spec.layerSelector, Flux uses the first layer, which is not the chart. helmsrc uses the chart.",
-			Fix:         "Set spec.layerSelector.mediaType to application/vnd.cncf.helm.chart.content.v1.tar+gzip.",
+			Summary:     "The chart of an artifact is not used as published",
+			Explanation: "Without spec.layerSelector.mediaType, Flux uses the first layer, which may not be the chart; helmsrc uses the chart. Without operation copy, Flux unpacks the chart and packs it again without the files that its defaults and spec.ignore exclude, so that it has another digest.",
+			Fix:         "Set spec.layerSelector with mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy.",
 		},
 		{
 			Code: StaleDependencies, Name: "stale-dependencies", Group: groupRun, Severity: Warning,
