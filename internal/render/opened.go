@@ -104,10 +104,11 @@ func unexpanded(v, shown any) any {
 
 // openFile makes the objects of a file ready as they lie there, once in a run.
 func (r *Renderer) openFile(f *manifest.File) {
+	sealed := f.Mentions("ENC[")
 	for _, o := range f.Objects() {
 		switch {
 		case o.Group() == manifest.KustomizeGroup:
-		case r.plain != nil, o.Kind == "Secret", f.Mentions("ENC["):
+		case r.plain != nil, o.Kind == "Secret", sealed:
 			r.open(o)
 		}
 	}
