@@ -35,10 +35,6 @@ func git(spec string) string {
 	return object(sourceV1, "GitRepository", "charts", "interval: 10m\nurl: https://git.example.org/charts\n"+spec)
 }
 
-func bucket(spec string) string {
-	return object(sourceV1, "Bucket", "charts", "interval: 10m\nbucketName: charts\nendpoint: s3.example.org\n"+spec)
-}
-
 // helmChart is a chart of the repository that is called charts.
 func helmChart(spec string) string {
 	if !strings.Contains(spec, "sourceRef:") {

@@ -5,8 +5,6 @@ func verificationRules() []Rule {
 		return documents(append([]string{ociRepository(""), helmChart("verify:\n" + indented(verify))}, more...)...)
 	}
 	const cosign = "provider: cosign\nsecretRef:\n  name: keys\n"
-	const notation = "provider: notation\nsecretRef:\n  name: policy\n"
-	const policy = "trustpolicy.json: '{\"version\": \"1.0\", \"trustPolicies\": []}'\n"
 	const identity = "matchOIDCIdentity:\n- issuer: ^https://token\\.actions\\.githubusercontent\\.com$\n  subject: ^https://github\\.com/example/charts\n"
 	key := secret("keys", block("cosign.pub", exampleKey))
 	return []Rule{
