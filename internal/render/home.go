@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -111,15 +112,25 @@ func (r *Renderer) checkoutOf(release *manifest.Object) string {
 	return root
 }
 
-// noticeRenamed says that a source is taken for this repository although it has another name.
+// noticeRenamed notes that a source is assumed to be this repository although no remote has the name in its URL.
 func (b *builder) noticeRenamed(f *flux) {
-	source := f.artifact.source
-	if f.source != nil || source == nil || !f.artifact.git || !b.renamed(urlOf(source), b.checkout(f.repo.root)) {
+	ref, remotes := f.spec.SourceRef, b.checkout(f.repo.root).remotes
+	namespace := cmp.Or(ref.Namespace, f.object.Namespace)
+	names := b.ownURLs // of a FluxInstance, whose source is in no file
+	if f.artifact.source != nil {
+		names = []string{lastSegment(urlOf(f.artifact.source))}
+	}
+	known := func(name string) bool { return name == "" || slices.Contains(remotes, name) }
+	if f.source != nil || !f.artifact.git || len(remotes) == 0 || len(names) == 0 || slices.ContainsFunc(names, known) {
 		return
 	}
-	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is taken to be this repository under another name: no remote of the checkout is called so, but its owner is that of one, and paths of its Kustomizations are here",
-		source.Kind, source.Namespace, source.Name),
-		Hint: fmt.Sprintf(finding.SayWhatItIs, source.Kind, source.Namespace, source.Name)})
+	why := "the cluster begins with it"
+	if !b.begins(ref, namespace) {
+		why = "a remote has the same owner, and paths of its Kustomizations are here"
+	}
+	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is assumed to be this repository under another name, although no remote of the checkout has the name in its URL: %s",
+		ref.Kind, namespace, ref.Name, why),
+		Hint: fmt.Sprintf(finding.SayWhatItIs, ref.Kind, namespace, ref.Name)})
 }
 
 // ownerOf is the host in the URL of a repository, and what lies between that and the name of the repository.
