@@ -17,18 +17,26 @@ const (
 )
 
 // Unified is the unified diff of two texts, as git apply and patch take it, "" if they are equal. Each line is written as
-// show returns it, which gets its number in the old text, counted from 1; a line that does not change is left out where that is
-// empty. A nil show changes none.
+// show returns it, which gets its number in the old text, counted from 1; a new line gets that of the line that it replaces, or
+// of the line before it. A line that does not change is left out where show returns "". A nil show changes none.
 func Unified(from, to string, old, now []byte, show func(line int, text string, edited bool) string) string {
 	if bytes.Equal(old, now) {
 		return ""
 	}
 	list := edits(slices.Collect(strings.Lines(string(old))), slices.Collect(strings.Lines(string(now))))
-	for i, line := 0, 0; i < len(list) && show != nil; i++ {
-		if list[i].op != '+' {
-			line++
+	for i, line, replaced := 0, 0, 0; i < len(list) && show != nil; i++ {
+		number := line - max(0, replaced-1)
+		switch list[i].op {
+		case '-':
+			line, replaced = line+1, replaced+1
+			number = line
+		case '+':
+			replaced--
+		default:
+			line, replaced = line+1, 0
+			number = line
 		}
-		list[i].line = show(line, list[i].line, list[i].op != ' ')
+		list[i].line = show(number, list[i].line, list[i].op != ' ')
 	}
 	shown := shownOf(list)
 	var out strings.Builder

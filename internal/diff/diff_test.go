@@ -90,3 +90,18 @@ func TestUnifiedBounds(t *testing.T) {
 		t.Errorf("lines that stay are replaced: %.200q", got)
 	}
 }
+
+// A new line is shown by the rules of the line that it replaces, also among others that change.
+func TestDiffReplaced(t *testing.T) {
+	before := "a: 1\nsecret: 2\nb: 3\nstays\n"
+	after := "a: 4\nsecret: 5\nb: 6\nc: 7\nstays\n"
+	diff := Unified("a/f", "b/f", []byte(before), []byte(after), func(line int, text string, _ bool) string {
+		if line == 2 {
+			return "hidden\n"
+		}
+		return text
+	})
+	if !strings.Contains(diff, "-a: 1\n-hidden\n-b: 3\n+a: 4\n+hidden\n+b: 6\n+c: 7\n stays\n") {
+		t.Error(diff)
+	}
+}

@@ -157,7 +157,7 @@ type Table []*kind
 // a HelmChart too.
 func (t Table) find(group, name string) (*kind, bool) {
 	for _, k := range t {
-		if info := k; info.group == group && info.name == name {
+		if k.group == group && k.name == name {
 			return k, true
 		}
 	}
@@ -183,8 +183,8 @@ func (t Table) Names() []string {
 func (t Table) WithoutArtifact() []string {
 	var names []string
 	for _, k := range t {
-		if info := k; info.noArtifact {
-			names = append(names, info.name)
+		if k.noArtifact {
+			names = append(names, k.name)
 		}
 	}
 	return names
@@ -216,12 +216,11 @@ func (t Table) Link(name string) string {
 func (t Table) Named(text string) (string, bool) {
 	text, group, qualified := strings.Cut(strings.ToLower(text), ".")
 	for _, k := range t {
-		info := k
-		if qualified && group != info.group {
+		if qualified && group != k.group {
 			continue
 		}
-		if text == strings.ToLower(manifest.BareKind(info.name)) || text == info.plural || text == info.short {
-			return info.name, true
+		if text == strings.ToLower(manifest.BareKind(k.name)) || text == k.plural || text == k.short {
+			return k.name, true
 		}
 	}
 	return "", false
