@@ -93,6 +93,15 @@ func OneLine(text string, limit int) string {
 	return b.String()
 }
 
+// NoReferrers reports whether a registry answers with this HTTP status because it does not know a request for referrers.
+func NoReferrers(code int) bool {
+	switch code {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
+		return true
+	}
+	return false
+}
+
 // NewTimeout is the cause of a context that ends after a time that the user can set by the field or the option of this name.
 func NewTimeout(name string, after time.Duration) error {
 	return &finding.Problem{Class: finding.Passing, Text: fmt.Sprintf("%s of %v exceeded", name, after), Err: context.DeadlineExceeded}

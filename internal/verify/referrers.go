@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
 // artifactManifest is the manifest type of a draft of the specification, which notation has used for a while.
@@ -52,13 +54,10 @@ func (r *reader) tooMany(what string, limit int64) error {
 
 // noReferrersAPI recognises registries that do not know the request. A registry that is out of order does not count.
 func noReferrersAPI(a *answer) bool {
-	switch a.code {
-	case http.StatusOK:
+	if a.code == http.StatusOK {
 		return a.mediaType() != ocispec.MediaTypeImageIndex
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
-		return true
 	}
-	return false
+	return fetch.NoReferrers(a.code)
 }
 
 // tagged reads the index that clients keep where the registry has no API.

@@ -84,19 +84,10 @@ func (c *copying) known(answer *http.Response, u *url.URL) bool {
 	case code < http.StatusBadRequest:
 		return true
 	case strings.Contains(u.Path, "/referrers/"):
-		return noReferrers(code)
+		return fetch.NoReferrers(code)
 	default:
 		return code == http.StatusNotFound && answer.Request.Method != http.MethodPut && answer.Request.Method != http.MethodPost
 	}
-}
-
-// noReferrers is true of the answers of registries that do not know a request for referrers.
-func noReferrers(code int) bool {
-	switch code {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
-		return true
-	}
-	return false
 }
 
 // follow sends a request to where it is redirected, with credentials only to the registry itself.
