@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
+
+// maxAnchors are looked at to suggest one of them.
+const maxAnchors = 16
 
 // stumble is a sign with a meaning in YAML that its writer did not mean.
 type stumble struct {
@@ -22,6 +28,9 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 	if s, ok := d.openQuote(line, msg); ok {
 		return s, true
 	}
+	if s, ok := d.unknownAlias(line, msg); ok {
+		return s, true
+	}
 	text := string(lineText(d.text, line))
 	key, value := keyAndValue(text)
 	if value == "" {
@@ -35,21 +44,6 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 		s.hint = "put the value in quotes"
 	}
 	switch sign := value[0]; sign {
-	case '*':
-		name, _, _ := strings.Cut(bare[1:], " ")
-		switch {
-		case name != "" && hasAnchor(d.text[:lineOffset(d.text, line)], name):
-			return stumble{}, false
-		case name != "" && hasAnchor(d.whole, name) && !hasAnchor(d.text, name):
-			s.message, s.hint = "the anchor that this alias names is in another document: anchors end at ---", "write the anchor or the value in this document, too"
-		case name == "" || !quotable:
-			s.message = "* begins an alias in YAML"
-		default:
-			s.message = "* begins an alias in YAML, and no anchor &" + name + " stands before it"
-		}
-		if strings.HasPrefix(key, "<<:") && strings.HasPrefix(s.hint, "put") {
-			s.hint = "write the anchor in front of what is to be merged, in this document"
-		}
 	case '>', '|':
 		if blockHeader().MatchString(value) {
 			return stumble{}, false
@@ -65,12 +59,66 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 		s.column += len([]rune(bare[:length]))
 		s.message, s.hint = "the value ends with its closing quote, and more follows it", "put all of the value in quotes, or none of it"
 	default:
-		if strings.ContainsRune("[{!&?#,-]}", rune(sign)) || !strings.Contains(bare, ": ") {
+		if strings.ContainsRune("[{!&*?#,-]}", rune(sign)) || !strings.Contains(bare, ": ") {
 			return stumble{}, false
 		}
 		s.message = "a colon before a space begins a value in YAML"
 	}
 	return s, true
+}
+
+// unknownAlias explains an asterisk, in block or in flow style, that is no alias of an anchor before it.
+func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
+	text, start := string(lineText(d.text, line)), lineOffset(d.text, line-1)
+	for _, at := range aliasOf().FindAllStringSubmatchIndex(text, -1) {
+		alias, before := text[at[2]:at[3]], d.text[:start+at[2]]
+		name := alias[1:]
+		if msg != failure([]byte(alias), 1) || hasAnchor(before, name) {
+			continue
+		}
+		s := stumble{line: line, column: 1 + len([]rune(text[:at[2]])), message: "* begins an alias in YAML", hint: "put the value in quotes"}
+		if concealsLine(d.text, line) {
+			return s, true
+		}
+		if key, value := keyAndValue(text); len(value) == len(text)-at[2] && !strings.ContainsAny(value, ",]}") {
+			s.hint += ": " + key + quotedValue(withoutComment(value))
+		} else {
+			s.hint += ": " + quotedValue(alias)
+		}
+		if !wordOf().MatchString(name) {
+			return s, true
+		}
+		s.message += ", and no anchor &" + name + " stands before it"
+		if strings.HasSuffix(strings.TrimRight(text[:at[2]], " \t"), "<<:") {
+			s.hint = "write the anchor in front of what is to be merged, in this document"
+		}
+		anchors := anchorsOf(before)
+		near, ok := finding.Nearest(name, anchors)
+		switch {
+		case hasAnchor(d.text, name):
+			s.message, s.hint = "the anchor &"+name+" stands after this alias, not before it", "move the anchor above the alias"
+		case hasAnchor(d.whole, name):
+			s.message, s.hint = "the anchor that this alias names is in another document: anchors end at ---", "write the anchor or the value in this document, too"
+		case ok:
+			s.hint = "did you mean *" + near + "? Else " + s.hint
+		case len(anchors) > 0:
+			s.hint = "the anchors before it: &" + strings.Join(anchors, ", &") + "; else " + s.hint
+		}
+		return s, true
+	}
+	return stumble{}, false
+}
+
+// anchorsOf are the first anchors of a text, without those on lines that may hold a password.
+func anchorsOf(text []byte) []string {
+	var names []string
+	for _, at := range anchorOf().FindAllSubmatchIndex(text, maxAnchors) {
+		name := string(text[at[2]:at[3]])
+		if !slices.Contains(names, name) && !concealsLine(text, 1+bytes.Count(text[:at[2]], []byte("\n"))) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // openQuote finds a quote that is not closed on its line, for which the lines up to another one fail.
@@ -141,6 +189,9 @@ func keyAndValue(line string) (key, value string) {
 }
 
 var (
+	aliasOf     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[\s\[{,:])(\*[^\s,\[\]{}]*)`) })
+	wordOf      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w-]+$`) })
+	anchorOf    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[\s\[{,:])&([\w-]+)(?:[\s,\]}]|$)`) })
 	plainKeyOf  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[\w./-]+|<<|"[^"]*"|'[^']*')\s*:[ \t]+`) })
 	blockHeader = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[>|][0-9+-]{0,2}\s*(#.*)?$`) })
 )
