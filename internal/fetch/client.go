@@ -68,8 +68,9 @@ type Config struct {
 // Client is what all repositories of one run share: retries, the limit per host, connections. NewClient makes it, its
 // configuration does not change, and CloseIdleConnections ends it. It is safe for use by many goroutines.
 type Client struct {
-	Config Config
-	limit  *limiter
+	Config     Config
+	limit      *limiter
+	unresolved *unresolved
 
 	mu         sync.Mutex
 	transports map[string]http.RoundTripper
@@ -80,13 +81,18 @@ func NewClient(c Config) *Client {
 	if c.PerHost <= 0 {
 		c.PerHost = DefaultPerHost
 	}
+	if c.Dial == nil {
+		c.Dial = new(net.Dialer).DialContext
+	}
 	if c.Sleep == nil {
 		c.Sleep = sleep
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}
-	return &Client{Config: c, limit: newLimiter(c.PerHost), transports: map[string]http.RoundTripper{}}
+	hosts := &unresolved{hosts: map[string]*net.DNSError{}}
+	c.Dial = hosts.dialer(c.Dial)
+	return &Client{Config: c, limit: newLimiter(c.PerHost), unresolved: hosts, transports: map[string]http.RoundTripper{}}
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -20,11 +20,16 @@ const (
 	maxUnboundedWait = 10 * time.Minute
 )
 
-// Retry runs attempt, counted from 1, until it succeeds, fails for good, or may no longer be repeated.
+// Retry runs attempt, counted from 1, until it succeeds, fails for good, or may no longer be repeated. After that, a host that does
+// not resolve is not looked up again.
 func (c *Client) Retry(ctx context.Context, attempt func(ctx context.Context, n int) error) error {
 	for n := 1; ; n++ {
 		err := attempt(ctx, n)
-		if err == nil || n > c.Config.Retries || !Transient(err) || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || !Transient(err) || c.unresolved.has(err) {
+			return err
+		}
+		if n > c.Config.Retries {
+			c.unresolved.remember(err)
 			return err
 		}
 		if failed := c.pause(ctx, n, err); failed != nil {

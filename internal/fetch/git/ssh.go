@@ -90,9 +90,6 @@ func (c *clone) dialSSH(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, sshDialTimeout)
 	defer cancel()
 	dial := c.client.Config.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
 	if c.options.Proxy == nil {
 		return dial(ctx, "tcp", addr)
 	}
