@@ -77,7 +77,7 @@ func releaseRules() []Rule {
 			Code: DependencyCycle, Name: "cycle", Group: groupReferences, Severity: Error,
 			Summary:     "Objects wait for each other",
 			Explanation: "Each waits forever: a HelmRelease or Kustomization for the other to be ready, a GitRepository for what it includes, an ArtifactGenerator for the artifact that is made of its own. The controllers do not detect it.",
-			Fix:         "Remove one of the dependencies, includes or sources.",
+			Fix:         "Remove one of the references that form the cycle.",
 			Example:     documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "dependsOn:\n- name: podinfo\n")),
 			Better:      documents(repo, release("podinfo", "dependsOn:\n- name: redis\n"), release("redis", "")),
 		},

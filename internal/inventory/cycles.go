@@ -42,7 +42,7 @@ func (inv *Inventory) Cycle(obj *manifest.Object) error {
 	if more > 0 {
 		names = slices.Insert(names, len(names)-1, fmt.Sprintf("%d others", more))
 	}
-	return errors.New("cycle: the artifacts of ArtifactGenerator " + strings.Join(names, " are made of those of "))
+	return errors.New("cycle of ArtifactGenerators: " + strings.Join(names, " → "))
 }
 
 // dependencyPath is a shortest way from a generator to itself, without its end.

@@ -19,7 +19,7 @@ func TestCycle(t *testing.T) {
 	inv := inventoryOf(t, generatorOf("a", "b", "d")+generatorOf("b", "c")+generatorOf("c", "a", "nowhere")+generatorOf("d", "b")+
 		generatorOf("self", "self")+generatorOf("waits", "a")+generatorOf("other", "made")+
 		"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: made, namespace: ns}\nspec: {}\n")
-	const of = " are made of those of "
+	const of = " → "
 	want := map[string]string{
 		"a": "ns/a" + of + "ns/b" + of + "ns/c" + of + "ns/a",
 		"b": "ns/b" + of + "ns/c" + of + "ns/a" + of + "ns/b",
@@ -34,7 +34,7 @@ func TestCycle(t *testing.T) {
 		}
 		got := ""
 		if cycle := inv.Cycle(obj); cycle != nil {
-			got = strings.TrimPrefix(cycle.Error(), "cycle: the artifacts of ArtifactGenerator ")
+			got = strings.TrimPrefix(cycle.Error(), "cycle of ArtifactGenerators: ")
 		}
 		if got != want[obj.Name] {
 			t.Errorf("%s: %q, want %q", obj.Name, got, want[obj.Name])
@@ -54,14 +54,14 @@ func TestLongCycles(t *testing.T) {
 		if !isGenerator(obj) {
 			continue
 		}
-		want := fmt.Sprintf("ArtifactGenerator ns/%[1]s are made of those of %d others are made of those of ns/%[1]s", obj.Name, count-1)
+		want := fmt.Sprintf("ArtifactGenerators: ns/%[1]s → %d others → ns/%[1]s", obj.Name, count-1)
 		if cycle := inv.Cycle(obj); cycle == nil || !strings.HasSuffix(cycle.Error(), want) {
 			t.Fatalf("%s: %v, want %s", obj.Name, cycle, want)
 		}
 	}
 	inv = inventoryOf(t, generatorOf("a", "b")+generatorOf("b", "c")+generatorOf("c", "d")+generatorOf("d", "e")+generatorOf("e", "f")+
 		generatorOf("f", "g")+generatorOf("g", "h")+generatorOf("h", "i")+generatorOf("i", "a"))
-	if cycle := inv.Cycle(inv.Objects()[0]); cycle == nil || !strings.HasSuffix(cycle.Error(), " ns/g are made of those of 2 others are made of those of ns/a") {
+	if cycle := inv.Cycle(inv.Objects()[0]); cycle == nil || !strings.HasSuffix(cycle.Error(), " ns/g → 2 others → ns/a") {
 		t.Error(cycle)
 	}
 }

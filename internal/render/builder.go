@@ -126,7 +126,7 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 		}](err); ok {
 			hint = hinted.Hint()
 		}
-		b.warnAt(finding.ForeignBuild, d.object, failed.text(), hint, failed.at.Pos)
+		b.notice(Notice{Code: finding.ForeignBuild, Object: d.object, Excerpt: failed.at, Text: failed.text(), Hint: hint})
 		return
 	}
 	b.errs = append(b.errs, failed)

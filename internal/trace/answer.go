@@ -228,9 +228,9 @@ func loginOf(adm *admission.Admitted) string {
 	case provider != "" && provider != "generic":
 		return "the identity of this machine at " + provider
 	case adm.Object.Kind == sourcev1.OCIRepositoryKind || text("type") == sourcev1.HelmRepositoryTypeOCI:
-		return "none is named: a login of docker or helm on this machine if there is one for the registry, else none"
+		return "none in the manifest: that of docker or helm on this machine, if there is one for the registry"
 	}
-	return "none is named"
+	return "none"
 }
 
 // verificationOf says what checks signatures.
@@ -238,7 +238,7 @@ func verificationOf(adm *admission.Admitted) string {
 	spec := manifest.At[map[string]any](adm.Content, "spec", "verify")
 	if spec == nil {
 		if adm.Object.Kind == sourcev1.HelmChartKind || adm.Object.Kind == sourcev1.OCIRepositoryKind {
-			return "nothing: it has no spec.verify"
+			return "none (no spec.verify)"
 		}
 		return ""
 	}
@@ -271,21 +271,21 @@ func newWhyVersion(r *reconcile.Result, p *reconcile.Published) *whyVersion {
 
 // because says why a version is chosen or is not.
 func because(p *reconcile.Published, c resolve.Candidate, i, chosen int) string {
-	text := "the constraint does not take it"
+	text := "does not match the constraint"
 	switch {
 	case i == chosen:
-		text = "chosen: the newest that the constraint takes"
+		text = "chosen: the newest that matches the constraint"
 		if p.Exact {
 			text = "chosen: pinned"
 		}
 	case p.Exact:
 		text = "not the pinned version"
 	case c.Removed:
-		text = "its publisher removed it"
+		text = "removed by its publisher"
 	case p.Takes(c):
 		text = "older than the chosen one"
 	case resolve.IsPrerelease(c.Version):
-		text = "a pre-release, which the constraint does not take"
+		text = "a pre-release, which the constraint excludes"
 	}
 	if c.Deprecated {
 		text += "; deprecated"

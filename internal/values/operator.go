@@ -3,6 +3,7 @@ package values
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -104,22 +105,22 @@ func (c *composition) readPart(p *Part) (map[string]any, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		if p.secret() {
-			return nil, &unreadableError{fmt.Errorf("unable to read the values of %s: they are no YAML map", p)}
+			err = errors.New("not a YAML map")
 		}
-		return nil, &unreadableError{fmt.Errorf("unable to read the values of %s: %w", p, err)}
+		return nil, &unreadableError{fmt.Errorf("unable to read the values of %s: %w", p, err), "write a YAML map: the Helm Operator takes nothing else"}
 	}
 	return values, checkDepth(values, 0)
 }
 
-// unreadableError is a part that is no YAML map.
-type unreadableError struct{ error }
+// unreadableError reports values that are not a YAML map.
+type unreadableError struct {
+	error
+	hint string
+}
 
 func (e *unreadableError) Unwrap() error { return e.error }
 
-// Hint says what the operator reads.
-func (*unreadableError) Hint() string {
-	return "write a YAML map: the Helm Operator takes nothing else"
-}
+func (e *unreadableError) Hint() string { return e.hint }
 
 // Checksum is the Helm Operator's checksum of composed values: SHA-256 of the YAML with sorted keys, in hexadecimal digits.
 func Checksum(values map[string]any) (string, error) {

@@ -166,7 +166,8 @@ func (c *composition) add(r Reference, data []byte) error {
 	}
 	var values map[string]any
 	if err := yaml.Unmarshal(data, &values); err != nil {
-		return concealed(r, "is no YAML map", err)
+		return &unreadableError{concealed(r, "is not a YAML map", err),
+			fmt.Sprintf("write a YAML map under the key %s of %s %s/%s", r.GetValuesKey(), r.Kind, r.Namespace, r.Name)}
 	}
 	if err := checkDepth(values, 0); err != nil {
 		return err
@@ -206,9 +207,12 @@ func concealed(r Reference, what string, err error) error {
 
 func (c *composition) hint(r Reference, err error) string {
 	var limit *limitError
+	var unreadable *unreadableError
 	switch {
 	case errors.As(err, &limit):
 		return "Helm stores a release in a Secret, which takes 1 MiB"
+	case errors.As(err, &unreadable):
+		return unreadable.hint
 	case errors.Is(err, errKeyNotFound):
 		return keysHint(r, c.objects[[2]string{r.Kind, r.Name}].data)
 	case errors.Is(err, fs.ErrNotExist):

@@ -139,12 +139,12 @@ func TestComposeErrors(t *testing.T) {
 		{"key", ref("Secret", "none", ""), `could not resolve Secret chart values reference 'mock/values' with key 'none': key not found`, "Secret mock/values has the keys anchor, broken, deep, list, text"},
 		{"default key", ref("Secret", "", ""), `could not resolve Secret chart values reference 'mock/values' with key 'values.yaml': key not found`, "without valuesKey"},
 		{"optional, but no YAML", meta.ValuesReference{Kind: "Secret", Name: "values", ValuesKey: "broken", Optional: true},
-			`could not resolve optional Secret chart values reference 'mock/values' with key 'broken': the value is no YAML map`, ""},
-		{"text", ref("Secret", "text", ""), "the value is no YAML map", ""},
-		{"anchor", ref("Secret", "anchor", ""), "the value is no YAML map", ""},
+			`could not resolve optional Secret chart values reference 'mock/values' with key 'broken': the value is not a YAML map`, "write a YAML map under the key broken of Secret mock/values"},
+		{"text", ref("Secret", "text", ""), "the value is not a YAML map", "write a YAML map under the key"},
+		{"anchor", ref("Secret", "anchor", ""), "the value is not a YAML map", "write a YAML map under the key"},
 		{"path of a Secret", ref("Secret", "list", "p"), "the value cannot be set at its target path", "literal: true"},
 		{"list of a Secret", ref("Secret", "deep", "p"), "the value cannot be set at its target path", "literal: true"},
-		{"text of a ConfigMap", ref("ConfigMap", "text", ""), "cannot unmarshal", ""},
+		{"text of a ConfigMap", ref("ConfigMap", "text", ""), "cannot unmarshal", "write a YAML map under the key text of ConfigMap mock/values"},
 		{"path of a ConfigMap", ref("ConfigMap", "list", "p"), `key "b" has no value`, "literal: true"},
 	}
 	for _, tt := range tests {
