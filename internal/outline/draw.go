@@ -10,6 +10,9 @@ import (
 // maxIndents bounds how far a tree is drawn to the right: what is deeper stands below each other.
 const maxIndents = 40
 
+// A long name leaves maxKept columns to the version beside it, and has minTitle itself.
+const maxKept, minTitle = 24, 32
+
 // lines are the parts that a tree is drawn with.
 type lines struct{ branch, last, down, blank, arrow, taken, left string }
 
@@ -44,7 +47,12 @@ func (d *drawing) node(n *Node, first, rest string, depth int) {
 	case n.State == Suspended:
 		color = table.Yellow
 	}
-	d.line(first+mark, strings.Join(append([]string{n.title()}, d.details(n)...), "  "), color)
+	title, details := n.title(), d.details(n)
+	if d.style.Columns > 0 && len(details) > 0 {
+		kept := min(table.Width(details[0]), maxKept) + len("  .")
+		title = d.style.Cut(title, max(d.style.Columns-table.Width(first+mark)-kept, minTitle))
+	}
+	d.line(first+mark, strings.Join(append([]string{title}, details...), "  "), color)
 	stem := rest + d.lines.blank
 	if len(n.Children) > 0 {
 		stem = rest + d.lines.down

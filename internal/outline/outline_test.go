@@ -84,6 +84,24 @@ func FuzzGraphs(f *testing.F) {
 	})
 }
 
+// TestNarrow: of a line that is too wide, the end of the name goes before the version does.
+func TestNarrow(t *testing.T) {
+	long := strings.Repeat("long-", 12) + "name"
+	roots := []*Node{
+		{Kind: "HelmChart", Namespace: "apps", Name: long, Chart: "podinfo", Version: "6.0.0", State: "ready"},
+		{Kind: "HelmRepository", Name: long, URL: "https://charts.example.com/" + long},
+		{Kind: "HelmRelease", Name: "short", State: Suspended},
+	}
+	var b strings.Builder
+	if err := Draw(&b, roots, table.Style{Columns: 60}); err != nil {
+		t.Fatal(err)
+	}
+	want := "HelmChart apps/long-long-long-long-long-lon…  podinfo 6.0.0…\nHelmRepository long-long-long-lo…  https://charts.example.c…\nHelmRelease short  suspended\n"
+	if b.String() != want {
+		t.Errorf("drawn\n%swant\n%s", b.String(), want)
+	}
+}
+
 func TestKeep(t *testing.T) {
 	leaf, other := &Node{Kind: "b", Name: "leaf"}, &Node{Kind: "c", Name: "other"}
 	root := &Node{Kind: Cluster, Name: "root", Children: []*Node{{Kind: "a", Name: "up", Children: []*Node{leaf}}, other}}

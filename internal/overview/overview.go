@@ -144,7 +144,7 @@ func StateColor(title, cell string) table.Color {
 		return table.Green
 	case report.StateFailed, report.StateInterrupted, "False":
 		return table.Red
-	case report.StateSuspended, "Unknown":
+	case report.StateBlocked, report.StateSuspended, "Unknown":
 		return table.Yellow
 	}
 	return table.Plain

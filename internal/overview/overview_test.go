@@ -44,3 +44,17 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the table is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestStateColor: what failed, and what waits for it, is seen at a glance.
+func TestStateColor(t *testing.T) {
+	for cell, want := range map[string]table.Color{
+		report.StateReady: table.Green, "failed: not found": table.Red, report.StateBlocked: table.Yellow, "other": table.Plain,
+	} {
+		if got := StateColor("STATE", cell); got != want {
+			t.Errorf("%s has the colour %q, want %q", cell, got, want)
+		}
+	}
+	if got := StateColor("RELEASE", report.StateReady); got != table.Plain {
+		t.Errorf("a release called ready has the colour %q", got)
+	}
+}
