@@ -10,7 +10,7 @@ func newConfigCommand(a *app) *cobra.Command {
 	var o otherFormat
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "Print the effective configuration, and where each value comes from",
+		Short: "Print the effective configuration and where each value comes from",
 		Long: `Print the effective value of each flag of each command, from the environment, the
 configuration file or the default. The output is itself a configuration file; comments
 tell where each value comes from. Values that differ between commands are in a section for

@@ -14,7 +14,7 @@ func newFetchCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "fetch -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
-		Short:   "Fetch charts into the artifacts directory and print the objects with their status",
+		Short:   "Fetch charts, and print the objects with their status",
 		Long: `Reconcile the selected objects once, sources before charts: resolve versions,
 fetch, check and store the charts, and print every object with the status that
 Flux's source-controller would give it.

@@ -49,7 +49,7 @@ func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
 
 // addSince is for the commands that can be about a change.
 func (o *inputOptions) addSince(fs *pflag.FlagSet) {
-	fs.StringVar(&o.since, "changed-since", "", "only what files take part in that differ from a Git `revision`, such as origin/main, in all clusters of the repository given with -f")
+	fs.StringVar(&o.since, "changed-since", "", "only objects to which a file contributes that differs from a Git `revision`, such as origin/main, in all clusters of the repository given with -f")
 }
 
 // outputOptions say how documents are printed.
@@ -64,7 +64,7 @@ func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
 }
 
 func (o *outputOptions) addFormatDefault(fs *pflag.FlagSet, format, otherwise string) {
-	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name, or as in kubectl jsonpath=... or go-template=... of what json prints"+otherwise)
+	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name, or, as in kubectl, jsonpath=... or go-template=..."+otherwise)
 	config.SetChoices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name", status.JSONPath, status.GoTemplate)
 }
 
@@ -138,7 +138,7 @@ func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	fs.StringVar(&r.RegistryConfig, "registry-config", "", "`file` with registry logins (default: those of docker and helm)")
 	fs.StringVar(&r.RepositoryConfig, "repository-config", "", "Helm's repositories.yaml `file` (default: Helm's own)")
 	o.ambient = config.AmbientHome
-	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false (for registries that name a provider its identity is used all the same), or anywhere, also by a proxy, an authority or plain HTTP that the manifest chose")
+	fs.Var(&o.ambient, "ambient-credentials", "`policy` for the logins of docker and helm and the identity of this machine where a manifest names no Secret: true, false (a source that names a provider still uses the identity), or anywhere (also through a proxy, with an authority or over plain HTTP that the manifest chose)")
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(config.AmbientHome)
 	config.SetChoices(fs, "ambient-credentials", string(config.AmbientHome), string(config.AmbientNone), string(config.AmbientAnywhere))
 	fs.BoolVar(&r.PrivateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")

@@ -19,7 +19,7 @@ func (o *helmOptions) add(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Time, "helm-timeout", 30*time.Second, "`limit` of rendering one release")
 	fs.Var((*config.Bytes)(&o.Memory), "helm-max-memory", "most memory that rendering one release may need, in `bytes` or as a quantity")
 	fs.StringVar(&o.KubeVersion, "kube-version", "", "`version` of Kubernetes that charts see (default: that of helm)")
-	fs.StringArrayVar(&o.APIVersions, "api-versions", nil, "API `version` or kind that charts see besides those of Kubernetes, as monitoring.coreos.com/v1 (repeatable)")
+	fs.StringArrayVar(&o.APIVersions, "api-versions", nil, "API `version` or kind that charts see besides those of Kubernetes, such as monitoring.coreos.com/v1 (repeatable)")
 }
 
 func (o *helmOptions) check() error {

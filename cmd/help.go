@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -123,6 +124,19 @@ func grouped(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
 // groupOf is the position of a flag's group after that of the flags without one, which is 0.
 func groupOf(flag string) int {
 	return 1 + slices.IndexFunc(flagGroups(), func(g flagGroup) bool { return slices.Contains(g.names, flag) })
+}
+
+// page prints the help of a command: what it does, in lines that fit, and how it is used.
+func (h *helpPages) page(c *cobra.Command) {
+	columns := h.columns()
+	wide := func(line string) bool { return len(line) > columns }
+	about := strings.Split(strings.TrimSpace(cmp.Or(c.Long, c.Short)), "\n\n")
+	for i, text := range about {
+		if slices.ContainsFunc(strings.Split(text, "\n"), wide) && !strings.Contains(text, "\n ") {
+			about[i] = wrapped(text, columns)
+		}
+	}
+	c.Printf("%s\n\n%s", strings.Join(about, "\n\n"), c.UsageString())
 }
 
 // usage prints how a command is used, with its commands and flags in groups.

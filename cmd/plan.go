@@ -78,7 +78,7 @@ retry.`,
 	fs.BoolVar(&o.Strip, "strip", true, "leave out of --render what every new version changes in metadata: the labels helm.sh/chart and app.kubernetes.io/version, and checksums")
 	o.helm.add(fs)
 	addExitCode(fs, &o.failOnChange, "anything would happen to a HelmRelease", "fail-on-change")
-	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or as in kubectl jsonpath=... or go-template=... of what json prints")
+	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or, as in kubectl, jsonpath=... or go-template=...")
 	config.SetChoices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
 	o.run.input.add(fs)
 	o.run.input.addLookup(fs)

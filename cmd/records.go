@@ -15,7 +15,7 @@ import (
 type recordOptions struct{ format string }
 
 func (o *recordOptions) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.format, "output", "o", "", "`format` of stdout: "+strings.Join(records.Formats(), ", ")+", or as in kubectl jsonpath=... or go-template=... of what json prints (default: table on a terminal, else yaml)")
+	fs.StringVarP(&o.format, "output", "o", "", "`format` of stdout: "+strings.Join(records.Formats(), ", ")+", or, as in kubectl, jsonpath=... or go-template=... (default: table on a terminal, else yaml)")
 	config.SetChoices(fs, "output", append(records.Formats(), status.JSONPath, status.GoTemplate)...)
 }
 

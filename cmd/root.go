@@ -138,6 +138,7 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 	root.SetHelpCommand(newHelpCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help.page(cmd) })
 	root.SetUsageFunc(a.help.usage)
 	root.AddGroup(commandGroups()...)
 	addConsoleFlags(root.PersistentFlags())

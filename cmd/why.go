@@ -27,7 +27,7 @@ func newWhyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",
 		GroupID: groupCharts,
-		Short:   "Explain where an object comes from, and how its version was chosen",
+		Short:   "Explain where an object comes from and how its version was chosen",
 		Long: `Explain one object: the file and kustomization it comes from, the fields that variables
 or patches set, its source, its version constraint, how many versions are published, which
 one is selected and why its neighbours are not, which login would be used and where it is
