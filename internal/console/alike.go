@@ -3,6 +3,7 @@ package console
 import (
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -71,9 +72,10 @@ func placedCause(f finding.Finding) cause {
 	return of
 }
 
-// othersOf are the objects of all findings but the first, each with its place if that is another one.
+// othersOf are lines with the objects of all findings but the first, each with its place if that is another one. Objects that
+// lack something are all named, with what that is.
 func othersOf(found []finding.Finding) string {
-	var objects []string
+	var objects, lines []string
 	for _, f := range found[1:] {
 		name := f.Name
 		if f.Namespace != "" {
@@ -83,7 +85,15 @@ func othersOf(found []finding.Finding) string {
 		if f.Pos != found[0].Pos {
 			object += " at " + OneLine(f.Pos.String())
 		}
-		objects = append(objects, strings.TrimSpace(object))
+		object = strings.TrimSpace(object)
+		if f.Missing == "" {
+			objects = append(objects, object)
+		} else {
+			lines = append(lines, "  also "+object+": "+OneLine(f.Missing)+"\n")
+		}
 	}
-	return Few(objects)
+	if len(objects) > 0 {
+		lines = append(lines, "  also "+Few(objects)+"\n")
+	}
+	return auth.RedactText(strings.Join(lines, ""))
 }

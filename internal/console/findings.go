@@ -18,7 +18,7 @@ type Presentation struct {
 	Placed bool
 	// Brief leaves out the line of the file, and what to do in general.
 	Brief bool
-	// others are the places of findings with the same cause that are not printed one by one.
+	// others are lines about findings with the same cause that are not printed one by one.
 	others string
 	// blocks are the objects that those block.
 	blocks []finding.Object
@@ -53,8 +53,8 @@ func (c *Console) ReportAs(f finding.Finding, t Presentation) {
 		}
 		text += c.excerpt(f, level) + seeAlso(f)
 	}
-	if t.others != "" && !c.options.JSON {
-		text += "  also " + auth.RedactText(t.others) + "\n"
+	if !c.options.JSON {
+		text += t.others
 	}
 	if blocked := c.blocked(append(slices.Clone(f.Blocks), t.blocks...)); len(blocked) > 0 && !c.options.JSON {
 		text += "  blocks " + auth.RedactText(Few(blocked)) + "\n"

@@ -82,6 +82,8 @@ type Finding struct {
 	Blocks []Object
 	// Cause is equal for failures of several objects that one server is the reason for, "" for all others.
 	Cause string
+	// Missing is what an object lacks in a run that opens no connection, "" for all others.
+	Missing string
 }
 
 // Remedy says how the text of a manifest has to change. One of Replace, Quote and Insert is set, but where only the version

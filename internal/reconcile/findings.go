@@ -48,6 +48,9 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	f := r.finding(CodeOf(r.Failure), cmp.Or(r.Failure.Detail, r.Failure.Message), r.Failure)
 	f.Severity = finding.Error // also where validate would only warn
 	f.Cause = r.cause()
+	if offline, ok := errors.AsType[*fetch.OfflineError](r.Failure); ok {
+		f.Missing = offline.What
+	}
 	f.BlockedBy = r.BlockedBy()
 	if f.Code == finding.MissingSecret && (f.Kind == sourcev1.GitRepositoryKind || f.Kind == sourcev1.BucketKind) {
 		f.Fix += "; or take a directory in its place: " + finding.StandIn(f.Kind, f.Namespace, f.Name)
