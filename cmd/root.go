@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func runCommand(ctx context.Context, env *Env) int {
 		return a.code
 	}
 	err = advised(ctx, err)
+	if unusable, ok := errors.AsType[*load.UnusableError](err); ok {
+		return a.reportFailure(c, err, unusable.Code)
+	}
 	a.console.Fail(err)
 	code := exit.CodeOf(err)
 	if code == exit.Failed {

@@ -32,6 +32,7 @@ type Input struct {
 	Brought   map[store.Key]bool // selected because what is rendered needs them
 	Shard     Shard
 	Reported  map[*manifest.Object]bool // rejections that were printed
+	unusable  []*manifest.Object        // objects that could not be built
 	*Distribution
 	Code int // of what went wrong while reading and judging
 

@@ -21,11 +21,19 @@ func (e *NoObjectError) Error() string {
 	if e.Inputs == nil {
 		return e.Selector.Text + ": nothing is recorded of such an object"
 	}
-	if slices.ContainsFunc(e.Inputs, func(in *Input) bool { return in.Code == exit.Usage }) {
+	if slices.ContainsFunc(e.Inputs, func(in *Input) bool { return in.Code == exit.Usage || len(in.unusable) > 0 }) {
 		return e.Selector.Text + ": no such object in what could be read of the input"
 	}
 	return e.Selector.Text + ": no such object in the input"
 }
+
+// An UnusableError is an argument that fits an object which cannot be used. Why was reported.
+type UnusableError struct {
+	Selector Selector
+	Code     int // exit code of what was reported
+}
+
+func (e *UnusableError) Error() string { return e.Selector.Text + ": the object cannot be used" }
 
 // A NothingSelectedError is an input of which nothing is selected.
 type NothingSelectedError struct{ Input *Input }
@@ -64,15 +72,23 @@ func (o *Options) CheckSelected(inputs []*Input) error {
 	return inputs[0].NothingSelected()
 }
 
-// CheckSelectors returns a usage error if a selector fits no object of the inputs, or objects of several API groups.
+// CheckSelectors returns a usage error if a selector fits no object of the inputs, or objects of several API groups, and an
+// UnusableError if none of those that they fit can be used.
 func CheckSelectors(inputs []*Input) error {
 	selectors := inputs[0].Selectors
+	var unusable *UnusableError
+	found := false
 	for i, s := range selectors {
 		fits := func(in *Input) bool { return slices.ContainsFunc(in.Inventory.Objects(), s.Matches) }
 		if at := slices.IndexFunc(inputs, fits); at >= 0 {
 			if err := s.Ambiguous(inputs[at].Inventory.Objects()); err != nil {
 				return err
 			}
+			found = true
+			continue
+		}
+		if slices.ContainsFunc(inputs, func(in *Input) bool { return slices.ContainsFunc(in.unusable, s.Matches) }) {
+			unusable = &UnusableError{s, exit.Failed}
 			continue
 		}
 		e := &NoObjectError{Selector: s, Inputs: inputs}
@@ -81,7 +97,13 @@ func CheckSelectors(inputs []*Input) error {
 		}
 		return &exit.UsageError{Err: e}
 	}
-	return nil
+	if unusable == nil || found {
+		return nil
+	}
+	for _, in := range inputs {
+		unusable.Code = exit.Worst(unusable.Code, in.Code)
+	}
+	return unusable
 }
 
 // CheckJudged returns a usage error for inputs that hold nothing to judge: a check does not pass in silence. Files that are

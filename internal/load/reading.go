@@ -244,6 +244,9 @@ func (r *Reading) Input(ctx context.Context, of *Cluster, rendered *render.Resul
 func (l *Reader) fail(in *Input, err error) {
 	first := in.once(err.Error())
 	f := validate.Unreadable(err)
+	if object, ok := errors.AsType[*manifest.ObjectError](err); ok {
+		in.unusable = append(in.unusable, object.Object)
+	}
 	switch {
 	case f.Code == finding.DuplicateObject:
 		l.found(in, f)
