@@ -26,10 +26,10 @@ func (a *app) listUnreached(ctx context.Context, o *inputOptions, args []string)
 
 // reportUnreached says how many files nothing applies. Of files that were passed it says so by name: they are judged by
 // themselves.
-func reportUnreached(to *console.Console, unreached, passed []string) {
+func reportUnreached(to *console.Console, unreached []string, passed bool) {
 	switch {
 	case len(unreached) == 0:
-	case len(passed) > 0:
+	case passed:
 		for _, name := range unreached {
 			to.Info(console.Subject{}, name+" is applied by nothing: it is checked on its own")
 		}

@@ -106,7 +106,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	}
 	a.worker.ReportLeftOut(inputs[0])
 	a.worker.ReportFlux1(inputs[0])
-	reportUnreached(a.console, inputs[0].Unreached, args)
+	reportUnreached(a.console, inputs[0].Unreached, len(options.Names) == 0 && len(options.Offered) > 0)
 	judged.Remedies = reports.machine()
 	v, err := judging.Judge(ctx, &a.worker, inputs, judged)
 	if err != nil {
