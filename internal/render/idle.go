@@ -23,8 +23,8 @@ type patchUse struct {
 	file   string // the kustomization file
 	index  int
 	fitted bool
-	target string // where no object fits, and
-	hint   string // what to do
+	target string
+	hint   string // what to do if no object fits
 }
 
 type patchUses struct {
@@ -34,7 +34,7 @@ type patchUses struct {
 }
 
 func (u *patchUses) add(p kustomize.PatchUse) {
-	use := patchUse{file: p.File, index: p.Index, fitted: p.Fitted}
+	use := patchUse{file: p.File, index: p.Index, fitted: p.Fitted, target: shownTarget(p.Target)}
 	if !p.Fitted {
 		if u.idle++; u.idle > maxIdle {
 			return
@@ -42,7 +42,7 @@ func (u *patchUses) add(p kustomize.PatchUse) {
 		if u.sealed {
 			p.Near = nil
 		}
-		use.target, use.hint = shownTarget(p.Target), nearTarget(p.Target, p.Near)
+		use.hint = nearTarget(p.Target, p.Near)
 	}
 	u.list = append(u.list, use)
 }
@@ -78,10 +78,12 @@ func nearTarget(t types.Selector, there []resid.ResId) string {
 	return otherwise
 }
 
-// patchKey is an entry of patches, of a kustomization file or of a Kustomization as it is written.
+// patchKey is an entry of patches, of a kustomization file or of a Kustomization. The target tells an entry that the Kustomization
+// has itself from one that another gives it.
 type patchKey struct {
-	at    string
-	index int
+	at     string
+	index  int
+	target string
 }
 
 // notedPatch is a patch, and what became of it in all builds of the run.
@@ -100,11 +102,11 @@ func (b *builder) notePatches(r *repository, o *manifest.Object, uses []patchUse
 			if d != nil {
 				index -= len(d.kustomization.Patches)
 			}
-			if path = append(path, index); o == nil || !sameTarget(o, index) {
+			if path = append(path, index); o == nil || !use.fitted && !sameTarget(o, index) {
 				continue
 			}
 		}
-		key := patchKey{object.Pos.String(), index}
+		key := patchKey{object.Pos.String(), index, use.target}
 		noted := b.patchNotes[key]
 		if noted == nil {
 			noted = &notedPatch{}
