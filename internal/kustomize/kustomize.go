@@ -49,6 +49,7 @@ type Build struct {
 	Budget  *Budget
 	What    string         // is built, for errors
 	Patched func(PatchUse) // called after each patch with a target, nil for nothing
+	Patches *Patches       // of the builds of a repository, nil to keep none
 
 	ctx     context.Context
 	factory *resmap.Factory

@@ -50,8 +50,8 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 	}
 	for i := range k.Patches {
 		patch := &k.Patches[i]
-		p := newPatchTransformer(t.Source)
-		if err := t.configure("PatchTransformer", p, patch); err != nil {
+		p, err := t.patch(patch)
+		if err != nil {
 			return nil, t.entry(err, "patches", i, patch.Path)
 		}
 		list = append(list, transformer{p, t.configured("PatchTransformer"), patch, i})

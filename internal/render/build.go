@@ -107,7 +107,7 @@ func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization)
 	if err != nil {
 		return nil, err
 	}
-	b := &kustomize.Build{Source: fs, Budget: fs.budget, What: fs.what, Patched: fs.patched}
+	b := &kustomize.Build{Source: fs, Budget: fs.budget, What: fs.what, Patched: fs.patched, Patches: &r.patches}
 	found, err := b.Run(fs.ctx, dir, file, k)
 	if err != nil && fs.failed != nil {
 		return nil, fs.failed
