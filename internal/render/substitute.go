@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/envsubst"
+	goyaml "go.yaml.in/yaml/v2"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
@@ -114,9 +115,9 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 		return &substituted{content: content}, nil
 	}
 	if !mayName(content) {
-		return &substituted{content: roundedMap(content)}, v.check()
+		return &substituted{content: withNumbers(content, rounded)}, v.check()
 	}
-	text, err := sigsyaml.Marshal(content)
+	text, err := textOf(content)
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +139,14 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	if err != nil {
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
-	s.content = roundedMap(result)
+	s.content = withNumbers(result, rounded)
 	_, _ = sharing(content, s.content)
 	return s, nil
+}
+
+// textOf writes an object as the controller's library does, which goes through JSON.
+func textOf(content map[string]any) ([]byte, error) {
+	return goyaml.Marshal(withNumbers(content, wholeNumber))
 }
 
 func mayName(value any) bool {
@@ -321,61 +327,61 @@ func errNotYAML() error {
 // library that knows floating point numbers alone.
 const exactIntegers = 1 << 53
 
-// rounded is a value with the integers that the controller's library makes of it. It is the value itself if none is large.
-func rounded(v any) any {
+// rounded returns the integer that the controller's library makes of a number, and whether that is another one.
+func rounded(number any) (any, bool) {
+	i, ok := number.(int64)
+	if !ok || i >= -exactIntegers && i <= exactIntegers {
+		return number, false
+	}
+	f := float64(i)
+	if f >= math.MaxInt64 { // which is no int64 any more, as a float64
+		return f, true
+	}
+	return int64(f), true
+}
+
+// wholeNumber returns the integer that JSON has for a floating point number without a fraction.
+func wholeNumber(number any) (any, bool) {
+	f, ok := number.(float64)
+	switch {
+	case !ok || f != math.Trunc(f) || f < math.MinInt64 || f >= math.MaxUint64:
+		return number, false
+	case f >= math.MaxInt64:
+		return uint64(f), true
+	}
+	return int64(f), true
+}
+
+// withNumbers returns a value with other numbers. What has none of them is not copied.
+func withNumbers[T any](value T, other func(any) (any, bool)) T {
+	v, _ := replaced(value, other)
+	return v.(T)
+}
+
+func replaced(v any, other func(any) (any, bool)) (_ any, changed bool) {
 	switch v := v.(type) {
-	case int64:
-		if v >= -exactIntegers && v <= exactIntegers {
-			return v
-		}
-		f := float64(v)
-		if f >= math.MaxInt64 { // which is no int64 any more, as a float64
-			return f
-		}
-		return int64(f)
 	case map[string]any:
-		return roundedMap(v)
-	case []any:
-		if !hasLarge(v) {
-			return v
+		c := v
+		for key, e := range v {
+			if e, ok := replaced(e, other); ok {
+				if !changed {
+					c, changed = maps.Clone(v), true
+				}
+				c[key] = e
+			}
 		}
-		list := make([]any, len(v))
+		return c, changed
+	case []any:
+		c := v
 		for i, e := range v {
-			list[i] = rounded(e)
-		}
-		return list
-	}
-	return v
-}
-
-func roundedMap(m map[string]any) map[string]any {
-	if !hasLarge(m) {
-		return m
-	}
-	c := make(map[string]any, len(m))
-	for k, e := range m {
-		c[k] = rounded(e)
-	}
-	return c
-}
-
-// hasLarge reports whether a value holds an integer that would be rounded.
-func hasLarge(v any) bool {
-	switch v := v.(type) {
-	case int64:
-		return v < -exactIntegers || v > exactIntegers
-	case map[string]any:
-		for _, e := range v {
-			if hasLarge(e) {
-				return true
+			if e, ok := replaced(e, other); ok {
+				if !changed {
+					c, changed = slices.Clone(v), true
+				}
+				c[i] = e
 			}
 		}
-	case []any:
-		for _, e := range v {
-			if hasLarge(e) {
-				return true
-			}
-		}
+		return c, changed
 	}
-	return false
+	return other(v)
 }
