@@ -78,8 +78,8 @@ func nearTarget(t types.Selector, there []resid.ResId) string {
 	return otherwise
 }
 
-// patchKey is an entry of patches, of a kustomization file or of a Kustomization. The target tells an entry that the Kustomization
-// has itself from one that another gives it.
+// patchKey is an entry of patches, of a kustomization file or of a Kustomization. Its target is another one where an entry does not
+// come from the Kustomization itself.
 type patchKey struct {
 	at     string
 	index  int
