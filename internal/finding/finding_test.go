@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,5 +67,20 @@ func TestNearest(t *testing.T) {
 		if got, _ := Nearest(name, known); got != want {
 			t.Errorf("nearest to %.20s is %q, want %q", name, got, want)
 		}
+	}
+}
+
+// The work of a search is bounded, however many names there are.
+func TestNearestOfMany(t *testing.T) {
+	var known []string
+	for i := range 20_000 {
+		known = append(known, fmt.Sprintf("chart-%06d", i))
+	}
+	of := func(n int) float64 { return testing.AllocsPerRun(5, func() { Nearest("other-name-xx", known[:n]) }) }
+	if some, all := of(5000), of(20_000); all > some {
+		t.Errorf("a search among four times the names allocates %v times, not %v", all, some)
+	}
+	if near, _ := Nearest("chart-00x123", known); near != "chart-000123" {
+		t.Errorf("nearest is %q", near)
 	}
 }

@@ -8,14 +8,25 @@ import (
 // maxNearest is the longest name that Nearest looks at.
 const maxNearest = 64
 
+// maxCompared bounds the letters that one search compares with each other, so that many searches take time in
+// proportion to their number.
+const maxCompared = 1 << 17
+
 // Nearest is the known name that was probably meant: the one with the fewest changed letters, if they are few. Equal
-// except for case is nearer than anything else.
+// except for case is nearer than anything else. Of very many names the first are looked at.
 func Nearest(name string, known []string) (string, bool) {
 	if len(name) > maxNearest {
 		return "", false
 	}
 	best, bestDistance := "", 1+max(1, len(name)/3)
+	left := maxCompared
 	for _, k := range known {
+		if max(len(name)-len(k), len(k)-len(name)) >= bestDistance {
+			continue
+		}
+		if left -= len(name) * len(k); left < 0 {
+			break
+		}
 		d := distance(strings.ToLower(name), strings.ToLower(k))
 		if d < bestDistance {
 			best, bestDistance = k, d
@@ -26,27 +37,25 @@ func Nearest(name string, known []string) (string, bool) {
 
 // distance counts insertions, deletions, replacements and swaps of neighbours.
 func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
+		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := 1
 			if a[i-1] == b[j-1] {
 				cost = 0
 			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+				row[j] = min(row[j], before[j-2]+1)
 			}
 		}
+		before, last, row = last, row, before
 	}
-	return rows[len(a)][len(b)]
+	return last[len(b)]
 }
 
 // Cycle writes the names of a cycle, first that which sorts first, so that the findings of all its members read alike.

@@ -121,7 +121,8 @@ type NotFoundError struct {
 	// Unread is true where a file of the input that names the object cannot be read: it may hold it.
 	Unread bool
 
-	suggestion, elsewhere string
+	known   string // what is known of it
+	suggest func() (text, namespace string)
 }
 
 func (e *NotFoundError) Error() string {
@@ -143,13 +144,17 @@ func (e *NotFoundError) Finding() finding.Code {
 
 // Elsewhere says where something like it is, "" for nowhere: then it may well be in the cluster alone.
 func (e *NotFoundError) Elsewhere() string {
-	switch {
-	case e.elsewhere == "":
-		return e.suggestion
-	case e.Field != "":
-		return "there is one in namespace " + e.elsewhere + ": name it in " + e.Field
+	if e.suggest == nil {
+		return e.known
 	}
-	return "there is one in namespace " + e.elsewhere + ", but a reference cannot leave namespace " + e.Namespace
+	switch text, namespace := e.suggest(); {
+	case namespace == "":
+		return text
+	case e.Field != "":
+		return "there is one in namespace " + namespace + ": name it in " + e.Field
+	default:
+		return "there is one in namespace " + namespace + ", but a reference cannot leave namespace " + e.Namespace
+	}
 }
 
 // Hint says where something like it was seen, or what to do.

@@ -62,6 +62,29 @@ func TestSiblings(t *testing.T) {
 	}
 }
 
+// What is missing is not looked for among all objects each time: the work for one does not grow with their number.
+func TestManyMissing(t *testing.T) {
+	work := func(objects int) (lookup, hint float64) {
+		var text strings.Builder
+		for i := range objects {
+			fmt.Fprintf(&text, "%s---\n%s", repository(fmt.Sprintf("other%04d", i)), strings.ReplaceAll(repository(fmt.Sprintf("group%04d", i)), "source.toolkit", "sources.toolkit"))
+			text.WriteString("---\n")
+		}
+		s := NewSet("")
+		if err := s.Add("a.yaml", []byte(text.String())); err != nil {
+			t.Fatal(err)
+		}
+		s.unreadable = []brokenFile{{errNoText, []byte(text.String())}}
+		var err error
+		lookup = testing.AllocsPerRun(10, func() { _, err = s.Lookup(SourceGroup, "HelmRepository", "default", "somewhere") })
+		return lookup, testing.AllocsPerRun(10, func() { _ = err.(*NotFoundError).Hint() })
+	}
+	lookup, hint := work(2000)
+	if moreLookup, moreHint := work(8000); moreLookup > lookup || moreHint > hint {
+		t.Errorf("with four times the objects a search allocates %v times, not %v, and its hint %v, not %v", moreLookup, lookup, moreHint, hint)
+	}
+}
+
 // A file that cannot be read is ignored unless it may hold what is missing.
 func TestBrokenSibling(t *testing.T) {
 	write(t, "-- chart.yaml --\n"+named("chart")+"-- repository.yaml --\n"+repository("podinfo")+"spec: {\n")

@@ -51,7 +51,7 @@ func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, erro
 	}
 	if hint != "" {
 		return nil, nil, &NotFoundError{Kind: kind, Namespace: namespace, Name: name, InCluster: true,
-			suggestion: "the one at " + o.Pos.String() + " is encrypted with SOPS: " + hint}
+			known: "the one at " + o.Pos.String() + " is encrypted with SOPS: " + hint}
 	}
 	return o, content, err
 }

@@ -51,6 +51,8 @@ type Set struct {
 
 	mu    sync.Mutex // of what follows, and of the documents of Secrets, which are read when they are asked for
 	notes map[key]Note
+
+	index func() *index
 }
 
 type groupKind struct{ group, kind string }
@@ -90,7 +92,7 @@ func (n Note) String() string {
 // NewSet is an empty set. Objects without a namespace are in the one given, or in default.
 func NewSet(namespace string) *Set {
 	namespace = cmp.Or(namespace, "default")
-	return &Set{
+	s := &Set{
 		namespace: namespace,
 		data:      map[key][]*Object{},
 		byKey:     map[key][]*Object{},
@@ -98,6 +100,8 @@ func NewSet(namespace string) *Set {
 		parsing:   &parsing{namespace: namespace},
 		notes:     map[key]Note{},
 	}
+	s.index = sync.OnceValue(s.newIndex)
+	return s
 }
 
 // Add reads all documents of one file. On an error nothing of it is added.

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/file"
-	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxSiblings bounds how many files of a directory are looked at for an object that is missing.
@@ -49,10 +48,12 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	}
 	missing := &NotFoundError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
 	if generator != nil {
-		missing.InCluster, missing.suggestion = true, fmt.Sprintf("%s at %s makes it, in the cluster only", generator, generator.Pos)
+		missing.InCluster, missing.known = true, fmt.Sprintf("%s at %s makes it, in the cluster only", generator, generator.Pos)
 	} else {
-		missing.suggestion, missing.elsewhere = s.suggestion(k, in)
-		missing.Unread = slices.Contains(s.unknown, "") || slices.Contains(s.unknown, k.namespace) || slices.ContainsFunc(s.unreadable, func(f brokenFile) bool { return bytes.Contains(f.text, []byte(k.name)) })
+		index := s.index()
+		i, named := index.files[k.name]
+		missing.Unread = slices.Contains(s.unknown, "") || slices.Contains(s.unknown, k.namespace) || named && i < len(s.unreadable)
+		missing.suggest = func() (text, namespace string) { return s.suggestion(index, k) }
 	}
 	return nil, missing
 }
@@ -167,52 +168,4 @@ func referable(data []byte) bool {
 // begins reports whether a file may say what a cluster begins with: it holds a FluxInstance, or the values of one.
 func begins(data []byte) bool {
 	return bytes.Contains(data, []byte(OperatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
-}
-
-// suggestion returns what comes nearest to an object that does not exist, or else in which namespace there is one.
-func (s *Set) suggestion(k key, in func(*Set) map[key][]*Object) (text, namespace string) {
-	for _, f := range slices.Concat(s.unreadable, s.broken) {
-		if bytes.Contains(f.text, []byte(k.name)) {
-			return "a file that names it cannot be read: " + f.err.Error(), ""
-		}
-	}
-	for _, o := range s.regrouped {
-		if o.Kind == k.kind && o.Namespace == k.namespace && o.Name == k.name {
-			return fmt.Sprintf("%s has it in the group %s: correct that to %s", o.Pos, o.Group(), k.group), ""
-		}
-	}
-	var namespaces, names, renamed []string
-	for _, set := range append([]*Set{s}, s.others()...) {
-		for other, objects := range in(set) {
-			switch {
-			case other.group != k.group || other.kind != k.kind:
-			case other.name == k.name:
-				namespaces = append(namespaces, other.namespace)
-			case other.namespace == k.namespace:
-				names = append(names, other.name)
-				if objects[0].writtenName() == k.name {
-					renamed = append(renamed, other.name)
-				}
-			}
-		}
-	}
-	slices.Sort(namespaces)
-	slices.Sort(names)
-	slices.Sort(renamed)
-	if len(renamed) > 0 {
-		return "there is " + renamed[0] + ": kustomize does not add its prefixes, suffixes and hashes to references of this kind", ""
-	}
-	if len(namespaces) > 0 {
-		return "", namespaces[0]
-	}
-	if near, ok := finding.Nearest(k.name, names); ok {
-		return "did you mean " + near + "?", ""
-	}
-	if i := slices.IndexFunc(s.broken, func(f brokenFile) bool { return f.text == nil }); i >= 0 {
-		return "it may be in what cannot be read: " + s.broken[i].err.Error(), ""
-	}
-	if s.unread {
-		return fmt.Sprintf("only the first %d manifests of the directories to look in were read", maxSurroundings), ""
-	}
-	return "", ""
 }
