@@ -22,11 +22,11 @@ type cause struct {
 // place, as a mistake of a patch is: at the first, with a few of the others, and with what all of them block. All of them are
 // kept for the reports.
 func (c *Console) ReportAlike(found []finding.Finding, t Presentation) {
-	alike := map[cause][]finding.Finding{}
-	for _, f := range found {
-		alike[causeOf(f)] = append(alike[causeOf(f)], f)
+	alike := map[cause][]*finding.Finding{}
+	for i, f := range found {
+		alike[causeOf(f)] = append(alike[causeOf(f)], &found[i])
 		if f.Pos.Line > 0 {
-			alike[placedCause(f)] = append(alike[placedCause(f)], f)
+			alike[placedCause(f)] = append(alike[placedCause(f)], &found[i])
 		}
 	}
 	reported := map[cause]bool{}
@@ -74,7 +74,7 @@ func placedCause(f finding.Finding) cause {
 
 // othersOf are lines with the objects of all findings but the first, each with its place if that is another one. Objects that
 // lack something are all named, with what that is.
-func othersOf(found []finding.Finding) string {
+func othersOf(found []*finding.Finding) string {
 	var objects, lines []string
 	for _, f := range found[1:] {
 		name := f.Name

@@ -115,7 +115,9 @@ func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Optio
 	if wrong == nil && o.Remedies {
 		v.repair(ctx)
 	}
-	w.Console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
+	if ctx.Err() == nil { // what was found until it ended is a part
+		w.Console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
+	}
 	switch {
 	case wrong != nil:
 		return nil, wrong
