@@ -1,6 +1,8 @@
 package values
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -60,5 +62,23 @@ func TestOrigins(t *testing.T) {
 	}
 	if !origins.Secret() {
 		t.Error("no value is from a Secret")
+	}
+}
+
+// What is written in parts is what was composed.
+func TestWriteMany(t *testing.T) {
+	composed, want := map[string]any{}, ""
+	for i := range 2*atOnce + 500 {
+		name := fmt.Sprintf("key%05d", i)
+		composed[name] = map[string]any{"b": []any{"x"}, "a": int64(i)}
+		want += fmt.Sprintf("%s:\n  a: %d\n  b:\n    - x\n", name, i)
+	}
+	var text strings.Builder
+	if err := new(Origins).Write(&text, composed, WriteOptions{}); err != nil || text.String() != want {
+		t.Errorf("%v, wrote\n%.500s", err, text.String())
+	}
+	text.Reset()
+	if err := new(Origins).Write(&text, map[string]any{}, WriteOptions{}); err != nil || text.String() != "{}\n" {
+		t.Errorf("%v, wrote %q", err, text.String())
 	}
 }

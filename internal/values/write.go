@@ -33,13 +33,29 @@ func (o *Origins) Write(w io.Writer, composed map[string]any, options WriteOptio
 	if err := wr.encode(); err != nil {
 		return err
 	}
-	encoder := yaml.NewEncoder(&limited{w, maxText})
+	text := &limited{w, maxText}
+	if len(composed) == 0 {
+		return encodeTo(text, node)
+	}
+	for part := range slices.Chunk(node.Content, 2*atOnce) {
+		if err := encodeTo(text, &yaml.Node{Kind: yaml.MappingNode, Content: part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func encodeTo(w io.Writer, node *yaml.Node) error {
+	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(node); err != nil {
 		return err
 	}
 	return encoder.Close()
 }
+
+// atOnce is how many values are encoded at once: one by one they take long, and an encoder keeps all that it was given.
+const atOnce = 1000
 
 type writer struct {
 	origins *Origins
@@ -48,7 +64,7 @@ type writer struct {
 	nodes   []*yaml.Node // of the leaves
 }
 
-// leaf returns the node of a value. It is one only after encode: all at once take a small part of the time.
+// leaf returns the node of a value. It is one only after encode.
 func (w *writer) leaf(value any) *yaml.Node {
 	n := new(yaml.Node)
 	w.leaves, w.nodes = append(w.leaves, value), append(w.nodes, n)
@@ -56,14 +72,18 @@ func (w *writer) leaf(value any) *yaml.Node {
 }
 
 func (w *writer) encode() error {
-	var all yaml.Node
-	if err := all.Encode(w.leaves); err != nil {
-		return err
-	}
-	for i, n := range w.nodes {
-		comment := n.LineComment
-		*n = *all.Content[i]
-		n.LineComment = comment
+	nodes := w.nodes
+	for leaves := range slices.Chunk(w.leaves, atOnce) {
+		var list yaml.Node
+		if err := list.Encode(leaves); err != nil {
+			return err
+		}
+		for i, encoded := range list.Content {
+			comment := nodes[i].LineComment
+			*nodes[i] = *encoded
+			nodes[i].LineComment = comment
+		}
+		nodes = nodes[len(leaves):]
 	}
 	return nil
 }

@@ -99,6 +99,29 @@ func TestMergeMemory(t *testing.T) {
 	}
 }
 
+// TestValuesMemory prints 100,000 values, which takes a part of what a text of so many may need when it is read.
+func TestValuesMemory(t *testing.T) {
+	s := newStage(t, "podinfo 6.5.0\n")
+	var all strings.Builder
+	all.WriteString("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: repo, namespace: apps}\nspec: {interval: 5m, url: \"http://repo.test\"}\n---\n" +
+		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: podinfo, namespace: apps}\n" +
+		"spec:\n  interval: 5m\n  chart: {spec: {chart: podinfo, sourceRef: {kind: HelmRepository, name: repo}}}\n  values:\n")
+	for i := range 100_000 {
+		fmt.Fprintf(&all, "    key%06d: v%d\n", i, i)
+	}
+	s.write("all.yaml", all.String())
+	cmd := s.command("values", "-f", "all.yaml", "podinfo")
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	used, err := peak(cmd)
+	if printed := strings.Count(out.String(), "\n"); err != nil || printed != 100_000 {
+		t.Errorf("ends with %v, and printed %d lines", err, printed)
+	}
+	if most := int64(320 << 20); used == 0 || used > most*raceFactor {
+		t.Errorf("needs %d MiB of memory, and may need %d", used>>20, most>>20)
+	}
+}
+
 // crowd is an archive of so many files: a kustomization with a HelmRepository, the others empty.
 func crowd(t *testing.T, files int) string {
 	t.Helper()
