@@ -136,23 +136,22 @@ type carrying struct {
 	put     *lock.Lock // of what is carried
 	entries map[carried]*lock.Entry
 	charts  *bundle.Charts // nil where everything comes from a bundle
-	code    int
 	scratch store.Scratch
 	beside  store.Scratch // of the charts, where the bundle is to be
-	inputs  []*load.Input
-	results []*reconcile.Result
-	objects []report.Object // what became of them
+	members []*session.Member
+	chosen  map[*session.Member][]*admission.Admitted
+	all     *session.Reconciled
 }
 
 // report writes the reports of the run. What was printed may have failed.
 func (b *carrying) report(ctx context.Context, code int, printed error) (int, error) {
 	b.app.console.Unite()
-	run := b.app.outlined(&b.o.report, b.app.worker.Report(b.objects), b.inputs, b.results)
+	run := b.app.outlined(&b.o.report, b.app.worker.Report(b.all.Objects), b.all.Inputs, b.all.Results)
 	return b.app.conclude(ctx, b.o, run, nil, code, printed)
 }
 
 func newCarrying(a *app, o *runOptions) carrying {
-	return carrying{app: a, o: o, put: lock.New(), entries: map[carried]*lock.Entry{}}
+	return carrying{app: a, o: o, put: lock.New(), entries: map[carried]*lock.Entry{}, chosen: map[*session.Member][]*admission.Admitted{}, all: &session.Reconciled{}}
 }
 
 // close removes what a run leaves. The next run clears what cannot be removed now.
@@ -166,14 +165,7 @@ type carried struct {
 
 // gather reads the manifests, and fetches what is locked. A code other than 0 ends the run.
 func (b *carrying) gather(ctx context.Context) (code int, err error) {
-	a, o := b.app, b.o
-	if b.inputs, err = a.worker.Inputs(ctx, o.Load); err != nil {
-		return exit.Usage, err
-	}
-	a.worker.ReportLeftOut(b.inputs...)
-	if err := o.Load.CheckSelected(b.inputs); err != nil {
-		return exit.Usage, err
-	}
+	o := b.o
 	dir, err := b.scratch.Dir()
 	if err != nil {
 		return exit.Failed, err
@@ -184,28 +176,51 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 		if err != nil {
 			return exit.Failed, err
 		}
+		o.Reconcile.Carry = b.charts
 	}
 	if o.CacheDir == "" {
 		o.CacheDir = filepath.Join(dir, "kept")
 	}
-	first, err := a.worker.Open(ctx, &o.Options)
+	o.Store = session.StoreOptions{Dir: filepath.Join(dir, "artifacts"), Own: true, Records: 2}
+	var failed error
+	found := func(m *session.Member, results []*reconcile.Result, objects []report.Object) int {
+		b.members = append(b.members, m)
+		o.describe(b.app, m.Store, results, objects)
+		if b.charts != nil && failed == nil {
+			failed = reconcile.CarryPackages(ctx, b.charts, m.Store, results)
+		}
+		return exit.OK
+	}
+	b.all, code, err = b.app.worker.ReconcileAll(ctx, &o.Options, session.Batch{Of: b.of, Found: found})
 	if err != nil {
-		return exit.Usage, err
+		return code, err
 	}
-	defer first.Close()
-	if err := b.pass(ctx, first, nil); err != nil || b.code != exit.OK {
-		return max(b.code, exit.CodeOf(err)), err
+	defer b.all.Close()
+	if failed != nil {
+		return exit.CodeOf(failed), failed
 	}
-	if b.charts != nil {
+	if b.charts != nil && code == exit.OK {
 		for _, line := range b.charts.Missing() {
-			a.console.Warn(line)
+			b.app.console.Warn(line)
 		}
 	}
-	return exit.OK, nil
+	return code, nil
+}
+
+// of are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
+func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admission.Admitted {
+	b.chosen[m] = slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
+		j, ok := m.Options.Locked.Judge(m.In.Inventory, adm)
+		if ok && j.Entry != nil {
+			b.put.Put(*j.Entry)
+			b.entries[carried{m.In, inventory.KeyOf(adm.Object)}] = j.Entry
+		}
+		return !ok
+	})
+	return slices.Clone(b.chosen[m])
 }
 
 func (b *bundling) run(ctx context.Context, name string, directory bool) (int, error) {
-	a := b.app
 	if code, err := b.gather(ctx); err != nil || code != exit.OK {
 		return code, err
 	}
@@ -213,19 +228,12 @@ func (b *bundling) run(ctx context.Context, name string, directory bool) (int, e
 	if err != nil {
 		return exit.Failed, err
 	}
-	kept, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: a.now})
+	kept, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: b.app.now})
 	if err != nil {
 		return exit.Failed, err
 	}
 	defer func() { _ = kept.Close() }() // its directory goes
-	again := b.o.Options
-	again.Cache.Into, again.Reconcile.Offline, again.Reconcile.Refresh, again.Cache.Refresh = kept, true, false, false
-	second, err := a.worker.Open(ctx, &again)
-	if err != nil {
-		return exit.Usage, err
-	}
-	defer second.Close()
-	if err := b.pass(ctx, second, session.Silence{}); err != nil {
+	if err := b.again(ctx, kept); err != nil {
 		return max(exit.Failed, exit.CodeOf(err)), err
 	}
 	text, err := b.put.Write()
@@ -236,60 +244,36 @@ func (b *bundling) run(ctx context.Context, name string, directory bool) (int, e
 	if err != nil {
 		return exit.Failed, fmt.Errorf("--bundle-file: %w", err)
 	}
-	a.console.Unite()
-	a.console.Info(console.Subject{}, fmt.Sprintf("%s: %d objects, %d bytes", filepath.ToSlash(name), len(b.put.Entries()), size))
+	b.app.console.Unite()
+	b.app.console.Info(console.Subject{}, fmt.Sprintf("%s: %d objects, %d bytes", filepath.ToSlash(name), len(b.put.Entries()), size))
 	return exit.OK, nil
 }
 
-// pass fetches what is locked of all clusters into a directory that goes. With a progress, a failure is an error; without one
-// it is reported, and gives the code.
-func (b *carrying) pass(ctx context.Context, shared *session.Session, quiet reconcile.Progress) error {
-	return b.app.worker.Each(b.inputs, func(in *load.Input) error {
+// again fetches everything without a connection, and keeps what that takes.
+func (b *bundling) again(ctx context.Context, into *cache.Cache) error {
+	o := b.o.Options
+	o.Cache.Into, o.Reconcile.Offline, o.Reconcile.Refresh, o.Cache.Refresh = into, true, false, false
+	shared, err := b.app.worker.Open(ctx, &o)
+	if err != nil {
+		return err
+	}
+	defer shared.Close()
+	for _, m := range b.members {
 		st, err := shared.Temporary()
 		if err != nil {
 			return err
 		}
 		options := shared.Options()
-		if b.charts != nil {
-			options.Carry = b.charts
-		}
-		if options.Locked, err = shared.Locked(ctx, in); err != nil {
-			return err
-		}
-		targets := b.targets(in, options)
-		if quiet == nil {
-			b.code = exit.Worst(b.code, in.Code)
-			results, err := b.app.worker.Reconcile(ctx, shared, in, func() []*admission.Admitted { return targets }, st, options, nil)
-			for _, r := range results {
-				b.code = exit.Worst(b.code, session.CodeOf(r))
-			}
-			reported := b.app.worker.ReportObjects(in, results)
-			b.o.describe(b.app, st, results, reported)
-			b.results, b.objects = append(b.results, results...), append(b.objects, reported...)
-			if err != nil || b.charts == nil {
-				return err
-			}
-			return reconcile.CarryPackages(ctx, b.charts, st, results)
-		}
-		results, err := shared.Run(ctx, session.Run{Inventory: in.Inventory, Store: st, Options: options, Targets: targets, Progress: quiet})
+		options.Locked, options.Directories, options.Archives = m.Options.Locked, m.Options.Directories, m.Options.Archives
+		results, err := shared.Run(ctx, session.Run{Inventory: m.In.Inventory, Store: st, Options: options, Targets: b.chosen[m], Progress: session.Silence{}})
 		for _, r := range results {
 			if r.Failure != nil {
 				return fmt.Errorf("%s cannot be carried: %w", r.Object.Object, r.Failure)
 			}
 		}
-		return err
-	})
-}
-
-// targets are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
-func (b *carrying) targets(in *load.Input, o reconcile.Options) []*admission.Admitted {
-	targets := b.app.worker.WithoutHome(in, b.app.worker.Targets(in), o)
-	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
-		j, ok := o.Locked.Judge(in.Inventory, adm)
-		if ok && j.Entry != nil {
-			b.put.Put(*j.Entry)
-			b.entries[carried{in, inventory.KeyOf(adm.Object)}] = j.Entry
+		if err != nil {
+			return err
 		}
-		return !ok
-	})
+	}
+	return nil
 }

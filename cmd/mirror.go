@@ -134,17 +134,14 @@ type mirroring struct {
 }
 
 func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
-	var from bundle.Source
+	var from *bundle.Source
 	if names := m.o.Lock.From; names != nil {
-		layout, err := bundle.Open(ctx, names)
-		if reconcile.ClassOf(err) == reconcile.Integrity {
-			return exit.Integrity, session.NotFrom(err)
+		var err error
+		if from, err = bundle.Open(ctx, names); err != nil {
+			err = session.NotFrom(err)
+			return session.UsageCode(err), err
 		}
-		if err != nil {
-			return exit.Usage, session.NotFrom(err)
-		}
-		defer layout.Close()
-		from = layout
+		defer from.Close()
 	}
 	if m.options.manifests(args) {
 		code, err := m.gather(ctx)
@@ -166,14 +163,14 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 		return exit.CodeOf(err), err
 	}
 	if m.options.rewrite && code == exit.OK {
-		code = m.redirect(ctx, from.Names())
+		code = m.redirect(ctx, from.Names)
 	}
 	m.app.console.Unite()
 	return m.report(ctx, code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies))
 }
 
 // copy sends what is not there, and returns what became of everything.
-func (m *mirroring) copy(ctx context.Context, from bundle.Source) ([]mirrored, int, error) {
+func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]mirrored, int, error) {
 	o := m.o.Options
 	o.Lock.From, o.Reconcile.Offline, o.CacheDir, o.Reconcile.Cache = nil, false, "", nil
 	shared, err := m.app.worker.Open(ctx, &o)
@@ -187,8 +184,8 @@ func (m *mirroring) copy(ctx context.Context, from bundle.Source) ([]mirrored, i
 	}
 	p := &copyProgress{console: m.app.console, counts: map[string]int{}}
 	stop := p.console.StartRows()
-	p.console.Expect(len(from.Names()))
-	copies := bundle.Mirror(ctx, from, to, bundle.MirrorOptions{To: m.options.to, Limit: m.o.Reconcile.Concurrency, Dry: m.options.dryRun, Progress: p})
+	p.console.Expect(len(from.Names))
+	copies := bundle.Mirror(ctx, from, to, bundle.MirrorOptions{To: m.options.to, Limit: m.o.Reconcile.Concurrency, Dry: m.options.dryRun, Started: p.started, Finished: p.finished})
 	stop()
 	records := []mirrored{}
 	for _, c := range copies {
@@ -210,11 +207,9 @@ type copyProgress struct {
 
 func copySubject(n bundle.Name) console.Subject { return console.Subject{Name: n.String()} }
 
-// Started implements bundle.Progress.
-func (p *copyProgress) Started(n bundle.Name) { p.console.Started(copySubject(n)) }
+func (p *copyProgress) started(n bundle.Name) { p.console.Started(copySubject(n)) }
 
-// Finished implements bundle.Progress.
-func (p *copyProgress) Finished(c bundle.Copy) {
+func (p *copyProgress) finished(c *bundle.Copy) {
 	p.counts[c.State]++
 	p.console.Finished(copySubject(c.Name), true, c.Err != nil)
 	switch {

@@ -45,11 +45,11 @@ type redirected struct {
 // redirect edits the sources in the manifests, and the lock file. It returns the exit code.
 func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
 	r := &redirection{m, strings.TrimRight(m.options.to, "/"), names, map[carried]*redirected{}, map[string]bool{}}
-	for _, in := range m.inputs {
+	for _, in := range m.all.Inputs {
 		r.cluster(in)
 	}
 	w := foresee.Work{Worker: &m.app.worker, Options: &m.o.Options}
-	edits, result := migration.Redirect(ctx, w, m.inputs, migrate.Mirror{URL: r.url, Plain: m.options.plain}, m.options.dryRun)
+	edits, result := migration.Redirect(ctx, w, m.all.Inputs, migrate.Mirror{URL: r.url, Plain: m.options.plain}, m.options.dryRun)
 	sumEdits(m.app.console, edits, m.options.dryRun)
 	for _, c := range edits.Changes {
 		m.app.console.Info(console.Subject{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text))
@@ -169,7 +169,7 @@ func (r *redirection) source(o *migrate.Object) *redirected {
 	if err != nil {
 		return nil
 	}
-	return r.sources[carried{r.inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]
+	return r.sources[carried{r.all.Inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]
 }
 
 // lock writes what is locked in the mirror.

@@ -4,10 +4,7 @@ package bundle
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -25,10 +22,10 @@ const (
 
 // What is read of a bundle is bounded. A manifest of 20,000 layers has some 4 MiB.
 const (
-	maxIndex    = 16 << 20
-	maxManifest = 16 << 20
+	maxManifest = 16 << 20 // also of the index
 	maxLock     = 64 << 20
 	maxAnswer   = 40 << 20 // a list of tags is the longest
+	maxBytes    = 4 << 30  // one archive, layer or pack: none that is fetched is as large
 	maxEntries  = 200_000
 )
 
@@ -44,44 +41,16 @@ type since struct {
 	Lacks  []digest.Digest `json:"lacks"` // the layers that only that one has
 }
 
-// An Error is a bundle that cannot be read.
-type Error struct {
-	File string
-	Err  error
+var errForeign = finding.WithHint(errors.New("not a bundle of helmsrc"), finding.WriteBundle)
 
-	altered bool
-}
-
-func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.File, e.Err) }
-
-func (e *Error) Unwrap() error { return e.Err }
-
-// Integrity reports that its bytes are not those that were written.
-func (e *Error) Integrity() bool { return e.altered }
-
-// Hint says what to do.
-func (e *Error) Hint() string {
-	var base *baseError
-	if errors.As(e.Err, &base) {
-		return finding.EarlierBundle
+// problem is why the bundle of a name cannot be read, and what to do.
+func problem(name string, err error) error {
+	p := &finding.Problem{Text: name + ": " + err.Error(), Err: err}
+	if len(finding.Hints(err)) == 0 && !errors.Is(err, fs.ErrNotExist) {
+		p.Advice = "copy the file again, and compare its digest with that of the original"
 	}
-	if errors.Is(e.Err, fs.ErrNotExist) {
-		return ""
+	if _, altered := errors.AsType[*digest.MismatchError](err); altered {
+		p.Class = finding.Untrusted
 	}
-	if errors.Is(e.Err, errForeign) {
-		return finding.WriteBundle
-	}
-	return "copy the file again, and compare its digest with that of the original"
-}
-
-var errForeign = errors.New("not a bundle of helmsrc")
-
-// find returns the manifest of the bundle in an index.
-func find(index *ocispec.Index) (ocispec.Descriptor, error) {
-	for _, d := range index.Manifests {
-		if d.ArtifactType == artifactType {
-			return d, nil
-		}
-	}
-	return ocispec.Descriptor{}, errForeign
+	return p
 }

@@ -120,7 +120,7 @@ func TestReadTruncated(t *testing.T) {
 func TestReadAltered(t *testing.T) {
 	t.Parallel()
 	_, _, err := read(t, bytes.ReplaceAll(written(t), []byte(archive), []byte("the bytes of a CHART")))
-	var altered *bundle.Error
+	var altered interface{ Integrity() bool }
 	if !errors.As(err, &altered) || !altered.Integrity() {
 		t.Errorf("error %v", err)
 	}

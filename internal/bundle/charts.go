@@ -51,11 +51,9 @@ type Charts struct {
 
 	copied work.Memo[Name, struct{}]
 
-	mu        sync.Mutex
-	manifests map[digest.Digest]ocispec.Descriptor
-	packages  map[string]digest.Digest // archives
-	listed    []*indexEntry
-	refused   []string
+	mu      sync.Mutex
+	entries map[string][]*indexEntry
+	refused []string
 }
 
 // NewCharts returns an empty collection, which is kept in a directory that is made by a scratch. Archives have the limits.
@@ -70,7 +68,12 @@ func NewCharts(scratch *store.Scratch, l chart.Limits) (*Charts, error) {
 		return nil, err
 	}
 	s.AutoSaveIndex = false // the index is written with the bundle
-	return &Charts{store: s, dir: dir, limits: l, manifests: map[digest.Digest]ocispec.Descriptor{}, packages: map[string]digest.Digest{}}, nil
+	return &Charts{store: s, dir: dir, limits: l, entries: map[string][]*indexEntry{}}, nil
+}
+
+// Source returns the charts, to mirror them.
+func (c *Charts) Source(ctx context.Context) (*Source, error) {
+	return newSource(ctx, c.store, func() {})
 }
 
 // Refused records that a source does not say whether it has a file. Several goroutines may call it.
@@ -91,94 +94,68 @@ func (c *Charts) Missing() []string {
 // Image adds what a registry has under a digest, with all that refers to it: what the registry lists as such, and what cosign
 // stores under tags that are made of the digest.
 func (c *Charts) Image(ctx context.Context, from *remote.Repository, d digest.Digest, tag string) error {
-	p := Name{RepositoryOf(from.Reference.Registry + "/" + from.Reference.Repository), tag, d}
-	_, err := c.copied.Do(ctx, p, func() (struct{}, error) { return struct{}{}, c.image(ctx, from, p) })
+	n := Name{RepositoryOf(from.Reference.Registry + "/" + from.Reference.Repository), tag, d}
+	_, err := c.copied.Do(ctx, n, func() (struct{}, error) { return struct{}{}, c.image(ctx, from, n) })
 	return err
 }
 
-func (c *Charts) image(ctx context.Context, from *remote.Repository, p Name) error {
-	root, err := from.Resolve(ctx, p.Digest.String())
+func (c *Charts) image(ctx context.Context, from *remote.Repository, n Name) error {
+	root, err := from.Resolve(ctx, n.Digest.String())
 	if err != nil {
 		return err
 	}
-	if err := oras.ExtendedCopyGraph(ctx, from, c.store, root, c.options()); err != nil {
+	o := oras.ExtendedCopyGraphOptions{Depth: maxReferring, FindPredecessors: referrers}
+	o.PreCopy = small
+	if err := oras.ExtendedCopyGraph(ctx, from, c.store, root, o); err != nil {
 		return err
 	}
-	if err := c.put(ctx, root, p); err != nil {
+	if err := c.put(ctx, root, n); err != nil {
 		return err
 	}
 	for _, suffix := range []string{".sig", ".att", ".sbom"} {
-		if err := c.tagged(ctx, from, p, suffix); err != nil {
+		n.Tag = strings.Replace(n.Digest.String(), ":", "-", 1) + suffix
+		found, err := from.Resolve(ctx, n.Tag)
+		if errors.Is(err, errdef.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = oras.CopyGraph(ctx, from, c.store, found, o.CopyGraphOptions)
+		}
+		if err == nil {
+			err = c.put(ctx, found, n)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return c.list(ctx, root)
 }
 
-// tagged adds what a tag names that is made of a digest, if it is there.
-func (c *Charts) tagged(ctx context.Context, from *remote.Repository, p Name, suffix string) error {
-	p.Tag = strings.Replace(p.Digest.String(), ":", "-", 1) + suffix
-	found, err := from.Resolve(ctx, p.Tag)
-	if errors.Is(err, errdef.ErrNotFound) || err == nil && tags().FindString(p.Tag) == "" {
-		return nil
+// small refuses to copy what is too large.
+func small(_ context.Context, d ocispec.Descriptor) error {
+	if d.Size > maxBytes {
+		return fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Digest, d.Size, int64(maxBytes))
 	}
-	if err == nil {
-		err = oras.CopyGraph(ctx, from, c.store, found, c.options().CopyGraphOptions)
-	}
-	if err != nil {
-		return err
-	}
-	return c.put(ctx, found, p)
+	return nil
 }
 
-// options bound a copy, and record the manifests in it.
-func (c *Charts) options() oras.ExtendedCopyGraphOptions {
-	o := oras.ExtendedCopyGraphOptions{Depth: maxReferring}
-	o.PreCopy = func(_ context.Context, d ocispec.Descriptor) error {
-		if d.Size > maxBytes {
-			return fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Digest, d.Size, int64(maxBytes))
-		}
-		return nil
+// referrers are what a registry lists as such.
+func referrers(ctx context.Context, from content.ReadOnlyGraphStorage, d ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	found, err := from.Predecessors(ctx, d)
+	if len(found) > maxReferrers {
+		return nil, fmt.Errorf("more than %d artifacts refer to %s", maxReferrers, d.Digest)
 	}
-	o.PostCopy = func(_ context.Context, d ocispec.Descriptor) error { c.found(d); return nil }
-	o.FindPredecessors = func(ctx context.Context, from content.ReadOnlyGraphStorage, d ocispec.Descriptor) ([]ocispec.Descriptor, error) {
-		referrers, err := from.Predecessors(ctx, d)
-		if len(referrers) > maxReferrers {
-			return nil, fmt.Errorf("more than %d artifacts refer to %s", maxReferrers, d.Digest)
-		}
-		return referrers, err
-	}
-	return o
-}
-
-// found records a manifest.
-func (c *Charts) found(d ocispec.Descriptor) {
-	if !isManifest(d.MediaType) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.manifests[d.Digest] = ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
-}
-
-func isManifest(mediaType string) bool {
-	switch mediaType {
-	case ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.v2+json",
-		"application/vnd.docker.distribution.manifest.list.v2+json", "application/vnd.oci.artifact.manifest.v1+json":
-		return true
-	}
-	return false
+	return found, err
 }
 
 // put gives something a name.
-func (c *Charts) put(ctx context.Context, d ocispec.Descriptor, p Name) error {
-	c.found(d)
+func (c *Charts) put(ctx context.Context, d ocispec.Descriptor, n Name) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if was, err := c.store.Resolve(ctx, p.String()); err == nil && was.Digest != d.Digest {
-		return fmt.Errorf("%s and %s would both be %s", was.Digest, d.Digest, p)
+	if was, err := c.store.Resolve(ctx, n.String()); err == nil && was.Digest != d.Digest {
+		return fmt.Errorf("%s and %s would both be %s", was.Digest, d.Digest, n)
 	}
-	return c.store.Tag(ctx, d, p.String())
+	return c.store.Tag(ctx, d, n.String())
 }
 
 // list adds a chart in a registry to the index of charts. What is no chart is left out.
@@ -209,44 +186,43 @@ func (c *Charts) list(ctx context.Context, root ocispec.Descriptor) error {
 func (c *Charts) enter(m *helmchart.Metadata, archive digest.Digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.ContainsFunc(c.listed, func(e *indexEntry) bool { return e.Digest == archive.Encoded() && e.Name == m.Name }) {
-		return
+	if !slices.ContainsFunc(c.entries[m.Name], func(e *indexEntry) bool { return e.Digest == archive.Encoded() }) {
+		c.entries[m.Name] = append(c.entries[m.Name], &indexEntry{m, []string{blobName(archive)}, archive.Encoded()})
 	}
-	c.listed = append(c.listed, &indexEntry{m, []string{blobName(archive)}, archive.Encoded()})
 }
 
 // Archive adds an archive of a chart, and its provenance file unless that is nil, as `helm push` would to a repository that is
 // called by a URL.
 func (c *Charts) Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte) error {
-	p, metadata, err := c.nameOf(repository, archive)
-	if err == nil {
-		_, err = c.copied.Do(ctx, p, func() (struct{}, error) {
-			return struct{}{}, c.push(ctx, p, metadata, archive, provenance)
-		})
+	n, metadata, err := c.nameOf(repository, archive)
+	if err != nil {
+		return err
 	}
+	_, err = c.copied.Do(ctx, n, func() (struct{}, error) {
+		root, err := c.push(ctx, n.Digest, metadata, archive, provenance)
+		if err == nil {
+			err = c.put(ctx, root, n)
+		}
+		return struct{}{}, err
+	})
 	return err
 }
 
 // Package adds a chart that was packaged of files. Another one with its name and version has another tag: two branches may have
-// one each.
+// one each. One goroutine at a time may call it.
 func (c *Charts) Package(ctx context.Context, repository string, archive *io.SectionReader) error {
-	p, metadata, err := c.nameOf(repository, archive)
+	n, metadata, err := c.nameOf(repository, archive)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	was, taken := c.packages[p.String()]
-	if !taken {
-		c.packages[p.String()] = p.Digest
+	root, err := c.push(ctx, n.Digest, metadata, archive, nil)
+	if err != nil {
+		return err
 	}
-	c.mu.Unlock()
-	if taken && was == p.Digest {
-		return nil
+	if was, err := c.store.Resolve(ctx, n.String()); err == nil && was.Digest != root.Digest {
+		n.Tag += "-" + n.Digest.Encoded()[:12]
 	}
-	if taken {
-		p.Tag += "-" + p.Digest.Encoded()[:12]
-	}
-	return c.push(ctx, p, metadata, archive, nil)
+	return c.put(ctx, root, n)
 }
 
 // nameOf is the name of a chart, with the digest of its archive.
@@ -255,45 +231,41 @@ func (c *Charts) nameOf(repository string, archive *io.SectionReader) (Name, *he
 	if err != nil {
 		return Name{}, nil, err
 	}
-	w := digest.NewWriter(godigest.Canonical)
-	if _, err := io.Copy(w, io.NewSectionReader(archive, 0, archive.Size())); err != nil {
-		return Name{}, nil, err
-	}
+	sum, err := godigest.FromReader(io.NewSectionReader(archive, 0, archive.Size()))
 	repository, _, _ = strings.Cut(repository, "?")
-	return Name{RepositoryOf(repository + "/" + metadata.Name), strings.ReplaceAll(metadata.Version, "+", "_"), w.Digest()}, metadata, nil
+	return Name{RepositoryOf(repository + "/" + metadata.Name), strings.ReplaceAll(metadata.Version, "+", "_"), sum}, metadata, err
 }
 
-func (c *Charts) push(ctx context.Context, p Name, metadata *helmchart.Metadata, archive *io.SectionReader, provenance []byte) error {
-	config, err := json.Marshal(metadata)
+// push adds the manifest of an archive, and what that names.
+func (c *Charts) push(ctx context.Context, d digest.Digest, metadata *helmchart.Metadata, archive *io.SectionReader, provenance []byte) (ocispec.Descriptor, error) {
+	layer := ocispec.Descriptor{MediaType: chartType, Digest: d, Size: archive.Size()}
+	m := manifestOf(layer)
+	m.Annotations = annotations(metadata)
+	err := c.add(ctx, layer, io.NewSectionReader(archive, 0, archive.Size()))
+	if err == nil && provenance != nil {
+		layer, err = c.addBytes(ctx, provenanceType, provenance)
+		m.Layers = append(m.Layers, layer)
+	}
+	if err == nil {
+		m.Config, err = c.addJSON(ctx, configType, metadata)
+	}
 	if err != nil {
-		return err
+		return ocispec.Descriptor{}, err
 	}
-	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, Annotations: annotations(metadata)}
-	layer := ocispec.Descriptor{MediaType: chartType, Digest: p.Digest, Size: archive.Size()}
-	if err := c.add(ctx, layer, io.NewSectionReader(archive, 0, archive.Size())); err != nil {
-		return err
-	}
-	m.Layers = []ocispec.Descriptor{layer}
-	if provenance != nil {
-		signed, err := c.addBytes(ctx, provenanceType, provenance)
-		if err != nil {
-			return err
-		}
-		m.Layers = append(m.Layers, signed)
-	}
-	if m.Config, err = c.addBytes(ctx, configType, config); err != nil {
-		return err
-	}
-	text, err := json.Marshal(m)
+	c.enter(metadata, d)
+	return c.addJSON(ctx, m.MediaType, m)
+}
+
+func manifestOf(layers ...ocispec.Descriptor) *ocispec.Manifest {
+	return &ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, Layers: layers}
+}
+
+func (c *Charts) addJSON(ctx context.Context, mediaType string, value any) (ocispec.Descriptor, error) {
+	text, err := json.Marshal(value)
 	if err != nil {
-		return err
+		return ocispec.Descriptor{}, err
 	}
-	root, err := c.addBytes(ctx, m.MediaType, text)
-	if err != nil {
-		return err
-	}
-	c.enter(metadata, p.Digest)
-	return c.put(ctx, root, p)
+	return c.addBytes(ctx, mediaType, text)
 }
 
 func (c *Charts) addBytes(ctx context.Context, mediaType string, text []byte) (ocispec.Descriptor, error) {
@@ -302,10 +274,11 @@ func (c *Charts) addBytes(ctx context.Context, mediaType string, text []byte) (o
 }
 
 func (c *Charts) add(ctx context.Context, d ocispec.Descriptor, from io.Reader) error {
-	if err := c.store.Push(ctx, d, from); err != nil && !errors.Is(err, errdef.ErrAlreadyExists) {
-		return err
+	err := c.store.Push(ctx, d, from)
+	if errors.Is(err, errdef.ErrAlreadyExists) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // annotations are those that `helm push` writes, without the time.

@@ -126,8 +126,8 @@ func TestCharts(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer ours.Close()
-			if len(ours.Names()) != 2 {
-				t.Errorf("names %v", ours.Names())
+			if len(ours.Names) != 2 {
+				t.Errorf("names %v", ours.Names)
 			}
 			whole(t, "opened", ours, repo, d)
 		})

@@ -28,16 +28,12 @@ type indexEntry struct {
 
 // index lists the charts, newest first.
 func (c *Charts) index() ([]byte, error) {
-	i := helmIndex{APIVersion: "v1", Entries: map[string][]*indexEntry{}}
-	for _, e := range c.listed {
-		i.Entries[e.Name] = append(i.Entries[e.Name], e)
-	}
-	for _, list := range i.Entries {
+	for _, list := range c.entries {
 		slices.SortFunc(list, func(a, b *indexEntry) int {
 			return cmp.Or(newerFirst(a.Version, b.Version), strings.Compare(b.Version, a.Version), strings.Compare(a.Digest, b.Digest))
 		})
 	}
-	return yaml.Marshal(i)
+	return yaml.Marshal(helmIndex{"v1", c.entries})
 }
 
 func newerFirst(a, b string) int {

@@ -12,48 +12,74 @@ import (
 	"slices"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content/oci"
+	"oras.land/oras-go/v2/registry"
 
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// A Layout has the charts of a bundle. Open makes it, and Close ends it.
-type Layout struct {
-	*oci.ReadOnlyStore
+// A Source has what is mirrored.
+type Source struct {
+	oras.ReadOnlyGraphTarget
 
-	names  []Name
-	reader *reader
+	Names []Name // sorted
+	Close func() // closes the files that it has open
 }
 
-// Open opens the bundle of the first name; the further names are those of the bundles that it stands on. Errors are of type
-// *Error.
-func Open(ctx context.Context, names []string) (*Layout, error) {
+// tagged is an image layout.
+type tagged interface {
+	oras.ReadOnlyGraphTarget
+	registry.TagLister
+}
+
+func newSource(ctx context.Context, from tagged, end func()) (*Source, error) {
+	s := &Source{from, nil, end}
+	return s, from.Tags(ctx, "", func(tags []string) error {
+		for _, tag := range tags {
+			d, err := from.Resolve(ctx, tag)
+			if err != nil {
+				return err
+			}
+			name, err := parseName(tag, d.Digest)
+			if err != nil {
+				return err
+			}
+			s.Names = append(s.Names, name)
+		}
+		return nil
+	})
+}
+
+// Open opens the bundle of the first name, to mirror its charts; the further names are those of the bundles that it stands on.
+func Open(ctx context.Context, names []string) (s *Source, err error) {
 	r := &reader{ctx: ctx}
-	l := &Layout{reader: r}
-	_, err := r.openAll(names)
-	if err == nil {
-		l.ReadOnlyStore, err = oci.NewFromFS(ctx, r)
-	}
-	if err == nil {
-		l.names, err = namesIn(ctx, l)
+	if _, err = r.open(names); err == nil {
+		var from *oci.ReadOnlyStore
+		if from, err = oci.NewFromFS(ctx, r); err == nil {
+			s, err = newSource(ctx, &checked{from, r}, r.close)
+		}
+		if err != nil {
+			err = problem(names[0], err)
+		}
 	}
 	if err != nil {
 		r.close()
-		return nil, wrap(names[0], err)
 	}
-	return l, nil
+	return s, err
 }
 
-// Fetch returns bytes that end with an error if they do not fit their digest.
-func (l *Layout) Fetch(_ context.Context, d ocispec.Descriptor) (io.ReadCloser, error) {
-	return l.reader.blob(d, maxBytes)
+// checked is the layout of a reader, whose bytes end with an error if they do not fit their digest.
+type checked struct {
+	*oci.ReadOnlyStore
+
+	reader *reader
 }
 
-// Names are those of the charts, sorted.
-func (l *Layout) Names() []Name { return l.names }
-
-// Close closes the files.
-func (l *Layout) Close() { l.reader.close() }
+// Fetch implements content.Fetcher.
+func (c *checked) Fetch(_ context.Context, d ocispec.Descriptor) (io.ReadCloser, error) {
+	return c.reader.blob(d, maxBytes)
+}
 
 // Open implements fs.FS: the files of all layouts, with one index.
 func (r *reader) Open(name string) (fs.File, error) {

@@ -2,43 +2,21 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
-	"oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/helmsrc/helmsrc/internal/work"
 )
-
-// A Source has what is mirrored: a Layout, or what Charts.Source returns.
-type Source interface {
-	oras.ReadOnlyGraphTarget
-	// Names are sorted.
-	Names() []Name
-}
-
-// Source returns the charts, to mirror them.
-func (c *Charts) Source(ctx context.Context) (Source, error) {
-	names, err := namesIn(ctx, c.store)
-	return &chartSource{c.store, names}, err
-}
-
-type chartSource struct {
-	*oci.Store
-
-	names []Name
-}
-
-func (s *chartSource) Names() []Name { return s.names }
 
 // A Registry is where things are mirrored to.
 type Registry interface {
@@ -55,6 +33,8 @@ type Copy struct {
 	Reference string // what it is called in the registry
 	State     string // one of the constants below
 	Err       error
+
+	done chan struct{} // closed when that is known
 }
 
 // The states of a copy.
@@ -67,58 +47,37 @@ const (
 
 // MirrorOptions say how copies are made.
 type MirrorOptions struct {
-	To       string // the oci:// URL of the mirror
-	Limit    int    // repositories at a time
-	Dry      bool   // nothing is sent, and the copies say what would be
-	Progress Progress
-}
-
-// Progress is what a copy reports. Started is called by many goroutines; Finished by one at a time, in the order of the names.
-type Progress interface {
-	Started(n Name)
-	Finished(c Copy)
+	To    string // the oci:// URL of the mirror
+	Limit int    // repositories at a time
+	Dry   bool   // nothing is sent, and the copies say what would be
+	// Started is called by many goroutines; Finished by one, in the order of the names.
+	Started  func(Name)
+	Finished func(*Copy)
 }
 
 // Mirror copies everything into a registry, with all that refers to it. What the registry has is not sent again. A tag is set
 // when all that it names is there. The copies are in the order of their names.
-func Mirror(ctx context.Context, from Source, to Registry, o MirrorOptions) []Copy {
-	copies := make([]Copy, len(from.Names()))
-	for i, n := range from.Names() {
-		copies[i].Name = n
+func Mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) []Copy {
+	copies := make([]Copy, len(from.Names))
+	var first []int // of each repository: its copies share what refers to them
+	for i, n := range from.Names {
+		copies[i] = Copy{Name: n, done: make(chan struct{})}
+		if i == 0 || n.Repository != copies[i-1].Repository {
+			first = append(first, i)
+		}
 	}
-	var mu sync.Mutex
-	next := 0
-	finished := map[*Copy]bool{}
-	repositories := slices.Collect(chunks(copies))
-	work.Ordered(len(repositories), o.Limit, func(i int) {
-		for j := range repositories[i] {
-			c := &repositories[i][j]
-			o.Progress.Started(c.Name)
-			c.mirror(ctx, from, to, o)
-			mu.Lock()
-			for finished[c] = true; next < len(copies) && finished[&copies[next]]; next++ {
-				o.Progress.Finished(copies[next])
-			}
-			mu.Unlock()
+	go work.Ordered(len(first), o.Limit, func(n int) {
+		for i := first[n]; i < len(copies) && copies[i].Repository == copies[first[n]].Repository; i++ {
+			o.Started(copies[i].Name)
+			copies[i].mirror(ctx, from, to, o)
+			close(copies[i].done)
 		}
 	})
-	return copies
-}
-
-// chunks are the copies of each repository. They share what refers to them.
-func chunks(copies []Copy) func(yield func([]Copy) bool) {
-	return func(yield func([]Copy) bool) {
-		for start := 0; start < len(copies); {
-			end := start + 1
-			for end < len(copies) && copies[end].Repository == copies[start].Repository {
-				end++
-			}
-			if !yield(copies[start:end]) {
-				return
-			}
-			start = end
-		}
+	for i := range copies {
+		<-copies[i].done
+		o.Finished(&copies[i])
 	}
+	return copies
 }
 
 // Below is where a mirror has what comes from a repository, below its prefix. What is there already stays where it is.
@@ -126,7 +85,7 @@ func Below(mirror, repository string) string {
 	return strings.TrimPrefix(repository, RepositoryOf(mirror)+"/")
 }
 
-func (c *Copy) mirror(ctx context.Context, from Source, to Registry, o MirrorOptions) {
+func (c *Copy) mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) {
 	repo, err := to.Remote(Below(o.To, c.Repository))
 	if err == nil {
 		n := c.Name
@@ -135,8 +94,7 @@ func (c *Copy) mirror(ctx context.Context, from Source, to Registry, o MirrorOpt
 		err = to.Retry(ctx, func(ctx context.Context, _ int) error { return c.try(ctx, from, repo, o.Dry) })
 	}
 	if err != nil {
-		var step *oras.CopyError
-		if errors.As(err, &step) {
+		if step, ok := errors.AsType[*oras.CopyError](err); ok {
 			err = step.Err
 		}
 		c.State, c.Err = Failed, err
@@ -144,31 +102,25 @@ func (c *Copy) mirror(ctx context.Context, from Source, to Registry, o MirrorOpt
 }
 
 // try makes one attempt. What an earlier one sent is found there.
-func (c *Copy) try(ctx context.Context, from Source, repo *remote.Repository, dry bool) error {
+func (c *Copy) try(ctx context.Context, from *Source, repo *remote.Repository, dry bool) error {
 	root, err := from.Resolve(ctx, c.Digest.String())
 	if err != nil {
 		return err
 	}
-	was, err := c.tagged(ctx, repo)
-	if err != nil {
+	was, err := repo.Resolve(ctx, cmp.Or(c.Tag, c.Digest.String()))
+	if err != nil && !errors.Is(err, errdef.ErrNotFound) {
 		return err
 	}
 	var to content.Storage = repo
 	if dry {
 		to = unwritten{repo}
 	}
-	var mu sync.Mutex
-	sent := c.State == Copied // by an earlier attempt
+	var sent atomic.Bool
+	sent.Store(c.State == Copied || was.Digest == "") // by an earlier attempt, or it will be
 	o := oras.ExtendedCopyGraphOptions{Depth: maxReferring}
-	o.PostCopy = func(context.Context, ocispec.Descriptor) error {
-		mu.Lock()
-		defer mu.Unlock()
-		sent = true
-		return nil
-	}
+	o.PostCopy = func(context.Context, ocispec.Descriptor) error { sent.Store(true); return nil }
 	err = oras.ExtendedCopyGraph(ctx, from, to, root, o)
-	c.State = Present
-	if sent || was.Digest == "" {
+	if c.State = Present; sent.Load() {
 		c.State = Copied
 	}
 	if err != nil || c.Tag == "" || was.Digest == c.Digest {
@@ -185,19 +137,6 @@ func (c *Copy) try(ctx context.Context, from Source, repo *remote.Repository, dr
 		return err
 	}
 	return repo.PushReference(ctx, root, bytes.NewReader(text), c.Tag)
-}
-
-// tagged is what the registry has under the tag, or under the digest where there is no tag; the zero value is nothing.
-func (c *Copy) tagged(ctx context.Context, repo *remote.Repository) (ocispec.Descriptor, error) {
-	reference := c.Tag
-	if reference == "" {
-		reference = c.Digest.String()
-	}
-	was, err := repo.Resolve(ctx, reference)
-	if errors.Is(err, errdef.ErrNotFound) {
-		return ocispec.Descriptor{}, nil
-	}
-	return was, err
 }
 
 // unwritten is a repository that takes everything and keeps nothing.

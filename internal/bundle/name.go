@@ -1,16 +1,16 @@
 package bundle
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
 	"sync"
 
-	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // A Name is what something that is carried is called, below the prefix of a mirror.
@@ -21,70 +21,42 @@ type Name struct {
 }
 
 // String is how the index of a layout calls it.
-func (p Name) String() string {
-	if p.Tag == "" {
-		return p.Repository + "@" + p.Digest.String()
+func (n Name) String() string {
+	if n.Tag == "" {
+		return n.Repository + "@" + n.Digest.String()
 	}
-	return p.Repository + ":" + p.Tag
+	return n.Repository + ":" + n.Tag
 }
 
 // parseName reads what String wrote.
-func parseName(name string, d digest.Digest) (Name, bool) {
-	repository, found := strings.CutSuffix(name, "@"+d.String())
-	if !found {
-		at := strings.LastIndexByte(name, ':')
-		if at < 0 {
-			return Name{}, false
-		}
-		p := Name{name[:at], name[at+1:], d}
-		return p, repositories().MatchString(p.Repository) && tags().MatchString(p.Tag)
+func parseName(text string, d digest.Digest) (Name, error) {
+	n := Name{Digest: d}
+	n.Repository, n.Tag, _ = manifest.SplitReference(text)
+	tag := registry.Reference{Reference: cmp.Or(n.Tag, "none")}
+	if n.String() != text || !isRepository(n.Repository) || tag.ValidateReferenceAsTag() != nil {
+		return Name{}, fmt.Errorf("%.200q is not the name of a chart in a bundle", text)
 	}
-	return Name{Repository: repository, Digest: d}, repositories().MatchString(repository)
+	return n, nil
 }
 
-// namesIn are the names in a layout, sorted.
-func namesIn(ctx context.Context, layout interface {
-	content.Resolver
-	registry.TagLister
-}) (names []Name, err error) {
-	err = layout.Tags(ctx, "", func(tags []string) error {
-		for _, tag := range tags {
-			d, err := layout.Resolve(ctx, tag)
-			if err != nil {
-				return err
-			}
-			p, ok := parseName(tag, d.Digest)
-			if !ok {
-				return fmt.Errorf("%.200q is not the name of a chart in a bundle", tag)
-			}
-			names = append(names, p)
-		}
-		return nil
-	})
-	return names, err
+func isRepository(name string) bool {
+	return registry.Reference{Repository: name}.ValidateRepository() == nil
 }
 
-var (
-	repositories = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
-	})
-	tags   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\w[\w.-]{0,127}$`) })
-	noName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`) })
-)
+var noName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`) })
 
 // RepositoryOf is the name of a repository for what is at a URL: its host and path, as far as registries take them. A port
 // follows its host behind an underscore.
 func RepositoryOf(url string) string {
-	_, rest, found := strings.Cut(url, "://")
-	if !found {
-		rest = url
+	if _, rest, found := strings.Cut(url, "://"); found {
+		url = rest
 	}
-	rest, _, _ = strings.Cut(rest, "?")
-	host, path, _ := strings.Cut(rest, "/")
+	url, _, _ = strings.Cut(url, "?")
+	host, path, _ := strings.Cut(url, "/")
 	host = host[strings.LastIndexByte(host, '@')+1:]
 	var parts []string
 	for part := range strings.SplitSeq(strings.ToLower(strings.Replace(host, ":", "_", 1)+"/"+path), "/") {
-		for noName().MatchString(part) && !repositories().MatchString(part) {
+		for noName().MatchString(part) && !isRepository(part) {
 			was := part
 			if part = strings.Trim(noName().ReplaceAllString(part, "-"), "._-"); part == was {
 				break

@@ -2,19 +2,18 @@ package bundle
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
@@ -60,7 +59,12 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 	if err != nil {
 		return err
 	}
-	m := ocispec.Manifest{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest, ArtifactType: artifactType}
+	charts, err := c.manifests()
+	if err != nil {
+		return err
+	}
+	m := manifestOf()
+	m.ArtifactType = artifactType
 	layer := func(d ocispec.Descriptor, err error) error {
 		m.Layers = append(m.Layers, d)
 		return errors.Join(err, context.Cause(ctx))
@@ -80,7 +84,7 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 	if err != nil {
 		return err
 	}
-	if m.Config, err = c.stand(ctx, on); err != nil {
+	if m.Config, err = c.stand(ctx, on, charts); err != nil {
 		return err
 	}
 	// What charts have is listed in a layer. As layers they would lead from each chart to the bundle, which tools would copy with it.
@@ -88,19 +92,26 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 	if err != nil {
 		return err
 	}
-	return c.indexes(ctx, m)
+	bundle, err := c.addJSON(ctx, m.MediaType, m)
+	if err != nil {
+		return err
+	}
+	bundle.ArtifactType = artifactType
+	return c.indexes(ocispec.Index{Versioned: m.Versioned, MediaType: ocispec.MediaTypeImageIndex, Manifests: slices.Insert(charts, 0, bundle)})
 }
 
-// stand takes out what a base has, and returns the configuration that says so.
-func (c *Charts) stand(ctx context.Context, on Base) (ocispec.Descriptor, error) {
+// stand takes out what a base has, manifests of charts excepted, and returns the configuration that says so.
+func (c *Charts) stand(ctx context.Context, on Base, charts []ocispec.Descriptor) (ocispec.Descriptor, error) {
 	if on.Bundle == "" {
 		return c.addBytes(ctx, ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data)
+	}
+	for _, d := range charts {
+		delete(on.has, d.Digest)
 	}
 	names, err := c.blobs()
 	s := since{Bundle: on.Bundle}
 	for _, name := range names {
-		d := digestOf(name)
-		if _, always := c.manifests[d]; on.has[d] && !always && err == nil {
+		if d := digestOf(name); on.has[d] && err == nil {
 			s.Lacks = append(s.Lacks, d)
 			err = os.Remove(c.path(name))
 		}
@@ -108,29 +119,12 @@ func (c *Charts) stand(ctx context.Context, on Base) (ocispec.Descriptor, error)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	text, err := json.Marshal(s)
-	if err != nil {
-		return ocispec.Descriptor{}, err
-	}
-	return c.addBytes(ctx, sinceType, text)
+	return c.addJSON(ctx, sinceType, s)
 }
 
-// indexes writes the manifest of the bundle, the index of the layout, and that of a Helm repository.
-func (c *Charts) indexes(ctx context.Context, m ocispec.Manifest) error {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	bundle, err := c.addBytes(ctx, m.MediaType, text)
-	if err != nil {
-		return err
-	}
-	bundle.ArtifactType = artifactType
-	charts, err := c.descriptors(ctx)
-	if err != nil {
-		return err
-	}
-	text, err = json.Marshal(ocispec.Index{Versioned: m.Versioned, MediaType: ocispec.MediaTypeImageIndex, Manifests: append([]ocispec.Descriptor{bundle}, charts...)})
+// indexes writes the index of the layout, and that of a Helm repository.
+func (c *Charts) indexes(index ocispec.Index) error {
+	text, err := json.Marshal(index)
 	if err != nil {
 		return err
 	}
@@ -141,21 +135,33 @@ func (c *Charts) indexes(ctx context.Context, m ocispec.Manifest) error {
 	return errors.Join(os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.WriteFile(c.path(indexName), list, 0o666), os.Remove(c.path("ingest")))
 }
 
-// descriptors are the manifests as an index of a layout has them: each under its names, then what refers to them.
-func (c *Charts) descriptors(ctx context.Context) ([]ocispec.Descriptor, error) {
-	names, err := namesIn(ctx, c.store)
-	rest := maps.Clone(c.manifests)
-	var list []ocispec.Descriptor
-	for _, name := range names {
-		d := c.manifests[name.Digest]
-		delete(rest, d.Digest)
-		d.Annotations = map[string]string{ocispec.AnnotationRefName: name.String()}
-		list = append(list, d)
+// manifests are those of the charts as the index of the bundle has them: each under its names, then what refers to them.
+func (c *Charts) manifests() ([]ocispec.Descriptor, error) {
+	if err := c.store.SaveIndex(); err != nil {
+		return nil, err
 	}
-	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		list = append(list, rest[key])
+	text, err := file.ReadRegular(c.path(ocispec.ImageIndexFile), maxManifest)
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	var index ocispec.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, err
+	}
+	for i, d := range index.Manifests {
+		plain := ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
+		if name := d.Annotations[ocispec.AnnotationRefName]; name != "" {
+			plain.Annotations = map[string]string{ocispec.AnnotationRefName: name}
+		}
+		index.Manifests[i] = plain
+	}
+	slices.SortFunc(index.Manifests, func(a, b ocispec.Descriptor) int { return strings.Compare(sortKey(a), sortKey(b)) })
+	return index.Manifests, nil
+}
+
+// sortKey has names, which are in lower case, before digests.
+func sortKey(d ocispec.Descriptor) string {
+	return cmp.Or(d.Annotations[ocispec.AnnotationRefName], "~"+d.Digest.String())
 }
 
 // archive writes files of the layout into a new archive.

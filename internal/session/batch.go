@@ -19,6 +19,8 @@ import (
 type Batch struct {
 	// Idle reconciles no object, and none need be selected.
 	Idle bool
+	// Of leaves out objects of a cluster.
+	Of func(*Member, []*admission.Admitted) []*admission.Admitted
 	// Then is called before what the run of a cluster opened is closed.
 	Then func(context.Context, *load.Input, *reconcile.Reconciler)
 	// Found is called with the results of a cluster, and the objects for reports. It returns an exit code.
@@ -140,9 +142,15 @@ func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b B
 			return nil, exit.Failed, err
 		}
 	}
-	choose := func() []*admission.Admitted { return w.WithoutHome(m.In, w.Targets(m.In), m.Options) }
-	if b.Idle {
-		choose = func() []*admission.Admitted { return nil }
+	choose := func() []*admission.Admitted {
+		if b.Idle {
+			return nil
+		}
+		targets := w.WithoutHome(m.In, w.Targets(m.In), m.Options)
+		if b.Of == nil {
+			return targets
+		}
+		return b.Of(m, targets)
 	}
 	results, forgotten := w.Reconcile(ctx, s, m.In, choose, m.Store, m.Options, b.Then)
 	w.ReportNotes(m.In)
