@@ -138,9 +138,15 @@ type carrying struct {
 	charts  *bundle.Charts // nil where everything comes from a bundle
 	scratch store.Scratch
 	beside  store.Scratch // of the charts, where the bundle is to be
-	members []*session.Member
-	chosen  map[*session.Member][]*admission.Admitted
+	parts   []part
 	all     *session.Reconciled
+}
+
+// part is a cluster, and what is carried of it.
+type part struct {
+	*session.Member
+
+	targets []*admission.Admitted
 }
 
 // report writes the reports of the run. What was printed may have failed.
@@ -151,7 +157,7 @@ func (b *carrying) report(ctx context.Context, code int, printed error) (int, er
 }
 
 func newCarrying(a *app, o *runOptions) carrying {
-	return carrying{app: a, o: o, put: lock.New(), entries: map[carried]*lock.Entry{}, chosen: map[*session.Member][]*admission.Admitted{}, all: &session.Reconciled{}}
+	return carrying{app: a, o: o, put: lock.New(), entries: map[carried]*lock.Entry{}, all: &session.Reconciled{}}
 }
 
 // close removes what a run leaves. The next run clears what cannot be removed now.
@@ -184,7 +190,6 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	o.Store = session.StoreOptions{Dir: filepath.Join(dir, "artifacts"), Own: true, Records: 2}
 	var failed error
 	found := func(m *session.Member, results []*reconcile.Result, objects []report.Object) int {
-		b.members = append(b.members, m)
 		o.describe(b.app, m.Store, results, objects)
 		if b.charts != nil && failed == nil {
 			failed = reconcile.CarryPackages(ctx, b.charts, m.Store, results)
@@ -209,7 +214,7 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 
 // of are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
 func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admission.Admitted {
-	b.chosen[m] = slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
+	targets = slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
 		j, ok := m.Options.Locked.Judge(m.In.Inventory, adm)
 		if ok && j.Entry != nil {
 			b.put.Put(*j.Entry)
@@ -217,7 +222,8 @@ func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admis
 		}
 		return !ok
 	})
-	return slices.Clone(b.chosen[m])
+	b.parts = append(b.parts, part{m, slices.Clone(targets)})
+	return targets
 }
 
 func (b *bundling) run(ctx context.Context, name string, directory bool) (int, error) {
@@ -258,14 +264,14 @@ func (b *bundling) again(ctx context.Context, into *cache.Cache) error {
 		return err
 	}
 	defer shared.Close()
-	for _, m := range b.members {
+	for _, m := range b.parts {
 		st, err := shared.Temporary()
 		if err != nil {
 			return err
 		}
 		options := shared.Options()
 		options.Locked, options.Directories, options.Archives = m.Options.Locked, m.Options.Directories, m.Options.Archives
-		results, err := shared.Run(ctx, session.Run{Inventory: m.In.Inventory, Store: st, Options: options, Targets: b.chosen[m], Progress: session.Silence{}})
+		results, err := shared.Run(ctx, session.Run{Inventory: m.In.Inventory, Store: st, Options: options, Targets: m.targets, Progress: session.Silence{}})
 		for _, r := range results {
 			if r.Failure != nil {
 				return fmt.Errorf("%s cannot be carried: %w", r.Object.Object, r.Failure)

@@ -94,6 +94,7 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 	if err := cmp.Or(o.run.complete(a), o.format.check(a.env)); err != nil {
 		return err
 	}
+	given, _ := splitArguments(args, len(o.run.input.files) == 0) // an error is said again when they are read
 	switch {
 	case !strings.HasPrefix(o.to, "oci://"):
 		return &exit.UsageError{Err: fmt.Errorf("--to %q: not a URL of a registry", reconcile.RedactText(o.to)), Advice: "--to oci://registry.internal/mirror"}
@@ -103,7 +104,7 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 		return exit.Usagef("--untrusted: the registry is written to with your own login")
 	case o.rewrite && slices.Contains(splitNames(o.run.input.files), "-"):
 		return &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
-	case o.rewrite && o.selects(args):
+	case o.rewrite && len(given.selectors) > 0:
 		return &exit.UsageError{Err: errors.New("--rewrite: other objects may use the same sources"), Advice: "leave out the names"}
 	case o.rewrite && !o.manifests(args):
 		return exit.Usagef("--rewrite: -f names the manifests to edit")
@@ -118,12 +119,6 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 // manifests reports whether any are given. A bundle can be copied without.
 func (o *mirrorOptions) manifests(args []string) bool {
 	return o.run.Lock.From == nil || len(o.run.input.files)+len(args) > 0
-}
-
-// selects reports whether arguments name objects.
-func (o *mirrorOptions) selects(args []string) bool {
-	given, err := splitArguments(args, len(o.run.input.files) == 0)
-	return err == nil && len(given.selectors) > 0
 }
 
 // mirroring is one run of mirror over all clusters.
@@ -182,54 +177,44 @@ func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]mirrored, 
 	if err != nil {
 		return nil, exit.Usage, &exit.UsageError{Err: fmt.Errorf("--to: %w", err), Advice: strings.Join(finding.Hints(err), "; ")}
 	}
-	p := &copyProgress{console: m.app.console, counts: map[string]int{}}
-	stop := p.console.StartRows()
-	p.console.Expect(len(from.Names))
-	copies := bundle.Mirror(ctx, from, to, bundle.MirrorOptions{To: m.options.to, Limit: m.o.Reconcile.Concurrency, Dry: m.options.dryRun, Started: p.started, Finished: p.finished})
+	records, counts, code := []mirrored{}, map[string]int{}, exit.OK
+	stop := m.app.console.StartRows()
+	m.app.console.Expect(len(from.Names))
+	bundle.Mirror(ctx, from, to, bundle.MirrorOptions{
+		To: m.options.to, Limit: m.o.Reconcile.Concurrency, Dry: m.options.dryRun,
+		Started: func(n bundle.Name) { m.app.console.Started(console.Subject{Name: n.String()}) },
+		Finished: func(c *bundle.Copy) {
+			counts[c.State]++
+			code = exit.Worst(code, m.finished(c))
+			records = append(records, mirrored{c.Name.String(), c.Reference, c.Digest.String(), c.State})
+		},
+	})
 	stop()
-	records := []mirrored{}
-	for _, c := range copies {
-		records = append(records, mirrored{c.Name.String(), c.Reference, c.Digest.String(), c.State})
-	}
-	m.app.console.Info(console.Subject{}, p.summary(m.options.dryRun))
-	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
-		p.code = exit.Interrupted
-	}
-	return records, p.code, nil
-}
-
-// copyProgress shows how the copies go.
-type copyProgress struct {
-	console *console.Console
-	counts  map[string]int
-	code    int
-}
-
-func copySubject(n bundle.Name) console.Subject { return console.Subject{Name: n.String()} }
-
-func (p *copyProgress) started(n bundle.Name) { p.console.Started(copySubject(n)) }
-
-func (p *copyProgress) finished(c *bundle.Copy) {
-	p.counts[c.State]++
-	p.console.Finished(copySubject(c.Name), true, c.Err != nil)
-	switch {
-	case c.Err != nil:
-		p.code = exit.Worst(p.code, session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(c.Err)}))
-		err := fmt.Errorf("%s: %w", c.Name, c.Err)
-		f := validate.New(nil, cmp.Or(finding.CodeOf(err), finding.Unexpected), err.Error(), "", manifest.Excerpt{})
-		f.Fix = strings.Join(finding.Hints(err), "; ")
-		p.console.Report(f)
-	case c.State != bundle.Present:
-		p.console.Debug(console.Subject{}, c.Reference+": "+c.State)
-	}
-}
-
-func (p *copyProgress) summary(dry bool) string {
-	text := fmt.Sprintf("%d copied, %d moved, %d present, %d failed", p.counts[bundle.Copied], p.counts[bundle.Moved], p.counts[bundle.Present], p.counts[bundle.Failed])
-	if dry {
+	text := fmt.Sprintf("%d copied, %d moved, %d present, %d failed", counts[bundle.Copied], counts[bundle.Moved], counts[bundle.Present], counts[bundle.Failed])
+	if m.options.dryRun {
 		text += ": nothing was sent, --dry-run"
 	}
-	return text
+	m.app.console.Info(console.Subject{}, text)
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
+		code = exit.Interrupted
+	}
+	return records, code, nil
+}
+
+// finished shows what became of a copy, and returns the exit code of that.
+func (m *mirroring) finished(c *bundle.Copy) int {
+	m.app.console.Finished(console.Subject{Name: c.Name.String()}, true, c.Err != nil)
+	if c.Err == nil {
+		if c.State != bundle.Present {
+			m.app.console.Debug(console.Subject{}, c.Reference+": "+c.State)
+		}
+		return exit.OK
+	}
+	err := fmt.Errorf("%s: %w", c.Name, c.Err)
+	f := validate.New(nil, cmp.Or(finding.CodeOf(err), finding.Unexpected), err.Error(), "", manifest.Excerpt{})
+	f.Fix = strings.Join(finding.Hints(err), "; ")
+	m.app.console.Report(f)
+	return session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(c.Err)})
 }
 
 // mirrored is a record of mirror's output. Its fields are part of the contract.

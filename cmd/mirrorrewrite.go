@@ -11,7 +11,6 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
@@ -57,7 +56,14 @@ func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
 	if !edits.Written {
 		return edits.Code
 	}
-	if err := r.lock(ctx, m.o.Lock.Path(), result.Redirected); err != nil {
+	_, err := lockfile.Change(ctx, m.o.Lock.Path(), func(l *lock.Lock) {
+		for _, o := range result.Redirected {
+			for _, e := range r.source(o).locked {
+				l.Put(e)
+			}
+		}
+	})
+	if err != nil {
 		m.app.console.Fail(err)
 		return exit.Failed
 	}
@@ -80,8 +86,15 @@ func (r *redirection) cluster(in *load.Input) {
 			}
 			r.use(in, obj, obj, entry)
 		case sourcev1.HelmChartKind:
-			if sources := in.SourcesOf(adm, func(*inventory.RejectedError) {}); len(sources) > 0 {
-				r.chart(in, obj, sources[len(sources)-1], entry)
+			sources := in.SourcesOf(adm, func(*inventory.RejectedError) {})
+			if len(sources) == 0 {
+				continue
+			}
+			switch from := sources[len(sources)-1].Object; from.Kind {
+			case sourcev1.HelmRepositoryKind:
+				r.use(in, from, obj, entry)
+			case sourcev1.GitRepositoryKind, sourcev1.BucketKind:
+				r.stays(from, "charts are packaged of its files, and no registry can stand in for it")
 			}
 		}
 	}
@@ -89,16 +102,6 @@ func (r *redirection) cluster(in *load.Input) {
 		if obj.Kind == sourcev1.HelmRepositoryKind && r.sources[carried{in, inventory.KeyOf(obj)}] == nil {
 			r.stays(obj, "nothing that is locked comes from it")
 		}
-	}
-}
-
-func (r *redirection) chart(in *load.Input, chart *manifest.Object, from *admission.Admitted, entry *lock.Entry) {
-	source := from.Object
-	switch source.Kind {
-	case sourcev1.HelmRepositoryKind:
-		r.use(in, source, chart, entry)
-	case sourcev1.GitRepositoryKind, sourcev1.BucketKind:
-		r.stays(source, "charts are packaged of its files, and no registry can stand in for it")
 	}
 }
 
@@ -155,31 +158,17 @@ func inMirror(e lock.Entry, prefix, source string, n bundle.Name) lock.Entry {
 	return e
 }
 
+// source is what is known of a source, which may be nothing.
+func (r *redirection) source(o *migrate.Object) redirected {
+	i, _ := strconv.Atoi(o.Cluster) // the number of an input
+	if s := r.sources[carried{r.all.Inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]; s != nil {
+		return *s
+	}
+	return redirected{}
+}
+
 // url is what migrate.Mirror wants.
 func (r *redirection) url(o *migrate.Object) (url, refusal string) {
 	s := r.source(o)
-	if s == nil {
-		return "", ""
-	}
 	return s.url, s.refusal
-}
-
-func (r *redirection) source(o *migrate.Object) *redirected {
-	i, err := strconv.Atoi(o.Cluster)
-	if err != nil {
-		return nil
-	}
-	return r.sources[carried{r.all.Inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]
-}
-
-// lock writes what is locked in the mirror.
-func (r *redirection) lock(ctx context.Context, path string, sources []*migrate.Object) error {
-	_, err := lockfile.Change(ctx, path, func(l *lock.Lock) {
-		for _, o := range sources {
-			for _, e := range r.source(o).locked {
-				l.Put(e)
-			}
-		}
-	})
-	return err
 }

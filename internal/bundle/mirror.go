@@ -56,8 +56,8 @@ type MirrorOptions struct {
 }
 
 // Mirror copies everything into a registry, with all that refers to it. What the registry has is not sent again. A tag is set
-// when all that it names is there. The copies are in the order of their names.
-func Mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) []Copy {
+// when all that it names is there.
+func Mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) {
 	copies := make([]Copy, len(from.Names))
 	var first []int // of each repository: its copies share what refers to them
 	for i, n := range from.Names {
@@ -77,7 +77,6 @@ func Mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) []C
 		<-copies[i].done
 		o.Finished(&copies[i])
 	}
-	return copies
 }
 
 // Below is where a mirror has what comes from a repository, below its prefix. What is there already stays where it is.

@@ -10,7 +10,6 @@ import (
 	"oras.land/oras-go/v2/registry"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // A Name is what something that is carried is called, below the prefix of a mirror.
@@ -30,8 +29,10 @@ func (n Name) String() string {
 
 // parseName reads what String wrote.
 func parseName(text string, d digest.Digest) (Name, error) {
-	n := Name{Digest: d}
-	n.Repository, n.Tag, _ = manifest.SplitReference(text)
+	n := Name{Repository: strings.TrimSuffix(text, "@"+d.String()), Digest: d}
+	if i := strings.LastIndexByte(n.Repository, ':'); i >= 0 {
+		n.Repository, n.Tag = n.Repository[:i], n.Repository[i+1:]
+	}
 	tag := registry.Reference{Reference: cmp.Or(n.Tag, "none")}
 	if n.String() != text || !isRepository(n.Repository) || tag.ValidateReferenceAsTag() != nil {
 		return Name{}, fmt.Errorf("%.200q is not the name of a chart in a bundle", text)

@@ -155,17 +155,18 @@ func (c *Cache) KeepAnswer(s Scope, kind, name string, d digest.Digest, value an
 }
 
 func (c *Cache) keepAnswer(file string, a *Answer) {
-	body, err := json.Marshal(a)
-	if err == nil && len(body) > maxAnswer {
-		return
-	}
-	if err == nil {
-		head := c.seal(file, body) + "\n"
-		err = c.write(file, io.MultiReader(bytes.NewReader([]byte(head)), bytes.NewReader(body)))
-	}
-	if err != nil {
+	if err := c.writeAnswer(file, a); err != nil {
 		c.cannotWrite(err)
 	}
+}
+
+// writeAnswer leaves out an answer that nothing would read again.
+func (c *Cache) writeAnswer(file string, a *Answer) error {
+	body, err := json.Marshal(a)
+	if err != nil || len(body) > maxAnswer {
+		return err
+	}
+	return c.write(file, io.MultiReader(bytes.NewBufferString(c.seal(file, body)+"\n"), bytes.NewReader(body)))
 }
 
 // seal is the hash that stands above an answer. It has the name of the file in it, so that no answer can take another one's

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"strings"
@@ -27,40 +26,35 @@ func (c *Cache) carry(s Scope, d digest.Digest, f *os.File, size int64) {
 
 // Answers calls a function with the name and the text of each answer, sorted by name.
 func (c *Cache) Answers(each func(name string, text json.RawMessage) error) error {
-	answers, err := c.files(answersDir, ours)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range answers {
+	return c.each(answersDir, func(e Entry) error {
 		a, _, err := c.readAnswer(e.file)
 		if err != nil {
 			return err
 		}
 		text, err := json.Marshal(a)
-		if err == nil {
-			err = each(path.Base(e.file), text)
-		}
 		if err != nil {
 			return err
 		}
-	}
-	return err
+		return each(path.Base(e.file), text)
+	})
 }
 
 // Blobs calls a function with all bytes, sorted by digest.
 func (c *Cache) Blobs(each func(d digest.Digest, size int64, content io.Reader) error) error {
-	blobs, err := c.files(blobsDir, ours)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range blobs {
+	return c.each(blobsDir, func(e Entry) error {
 		f, err := c.openFile(e.file)
 		if err != nil {
 			return err
 		}
-		err = each(digestOf(e.file), e.Size, f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
+		return errors.Join(each(digestOf(e.file), e.Size, f), f.Close())
+	})
+}
+
+func (c *Cache) each(dir string, do func(Entry) error) error {
+	entries, err := c.files(dir, ours)
+	for _, e := range entries {
+		if err == nil {
+			err = do(e)
 		}
 	}
 	return err
@@ -73,11 +67,7 @@ func (c *Cache) PutAnswer(name string, text json.RawMessage) error {
 	if strings.Trim(name, "0123456789abcdef") != "" || !ours(file) || json.Unmarshal(text, a) != nil {
 		return fmt.Errorf("%.80q is not the name of an answer, or its text is not one", name)
 	}
-	body, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	return c.write(file, strings.NewReader(c.seal(file, body)+"\n"+string(body)))
+	return c.writeAnswer(file, a)
 }
 
 // PutBlob stores what Blobs gave, compared with the digest.

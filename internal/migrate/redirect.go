@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"fmt"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -89,24 +88,17 @@ func redirected() [][]string {
 }
 
 func redirection(t *draft, url string, plain bool) []func(*edit.Document, *yaml.Node) error {
-	steps := []func(*edit.Document, *yaml.Node) error{func(d *edit.Document, root *yaml.Node) error {
-		n := child(root, "spec", "url")
-		if n == nil {
-			return fmt.Errorf("there is no field spec.url")
-		}
-		return d.Set(n, url)
-	}}
+	steps := []func(*edit.Document, *yaml.Node) error{setField(edit.Field{Key: "url", Value: url})}
 	if text(child(t.document.Root, "spec", "url")) == url {
 		return steps
 	}
 	if t.head.Kind == repositoryKind {
 		steps = append(steps, setField(edit.Field{Key: "type", Value: "oci"}))
 	}
+	drop := append(ownAccess(), "passCredentials")
 	if plain {
 		steps = append(steps, setField(edit.Field{Key: "insecure", Value: "true", Literal: true}))
-	}
-	drop := append(ownAccess(), "passCredentials")
-	if !plain {
+	} else {
 		drop = append(drop, "insecure")
 	}
 	for _, name := range drop {
@@ -123,13 +115,9 @@ func redirection(t *draft, url string, plain bool) []func(*edit.Document, *yaml.
 func setField(f edit.Field) func(*edit.Document, *yaml.Node) error {
 	return func(d *edit.Document, root *yaml.Node) error {
 		spec := child(root, "spec")
-		switch n := child(spec, f.Key); {
-		case n == nil:
-			return d.InsertFields(spec, "url", []edit.Field{f})
-		case n.Value == f.Value:
-			return nil
-		default:
-			return d.ReplaceField(spec, f.Key, []edit.Field{f})
+		if n := child(spec, f.Key); n != nil {
+			return d.Set(n, f.Value)
 		}
+		return d.InsertFields(spec, "url", []edit.Field{f})
 	}
 }

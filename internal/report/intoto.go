@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	provenance "github.com/in-toto/attestation/go/predicates/provenance/v1"
@@ -21,8 +20,12 @@ var errNoSubject = errors.New("no chart and no artifact has a digest: there is n
 func writeInToto(w io.Writer, run *Run) error {
 	m := run.materials()
 	s := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1"}
+	parameters, err := structpb.NewStruct(map[string]any{"objects": float64(len(run.Objects)), "objectsLeftOut": float64(m.failed)})
+	if err != nil {
+		return err
+	}
 	p := &provenance.Provenance{
-		BuildDefinition: &provenance.BuildDefinition{BuildType: home + "/" + run.Command + "/v1"},
+		BuildDefinition: &provenance.BuildDefinition{BuildType: home + "/" + run.Command + "/v1", ExternalParameters: parameters},
 		RunDetails: &provenance.RunDetails{
 			Builder:  &provenance.Builder{Id: home, Version: map[string]string{"helmsrc": run.Version}},
 			Metadata: &provenance.BuildMetadata{StartedOn: timestamppb.New(run.Started), FinishedOn: timestamppb.New(run.Started.Add(run.Duration))},
@@ -41,39 +44,18 @@ func writeInToto(w io.Writer, run *Run) error {
 	if len(s.Subject) == 0 {
 		return errNoSubject
 	}
-	var err error
-	p.BuildDefinition.ExternalParameters, err = structpb.NewStruct(map[string]any{"objects": float64(len(run.Objects)), "objectsLeftOut": float64(m.failed)})
-	if err == nil {
-		s.Predicate, err = predicate(p)
-	}
-	if err == nil {
-		err = s.Validate()
-	}
-	if err != nil {
-		return fmt.Errorf("statement: %w", err)
-	}
-	return writeMessage(w, s)
-}
-
-func predicate(p *provenance.Provenance) (*structpb.Struct, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
 	text, err := protojson.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	s := &structpb.Struct{}
-	return s, protojson.Unmarshal(text, s)
-}
-
-// writeMessage writes the same bytes each time: the spaces of the library are not the same.
-func writeMessage(w io.Writer, s *intoto.Statement) error {
-	text, err := protojson.Marshal(s)
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
+	s.Predicate = &structpb.Struct{}
+	if err := protojson.Unmarshal(text, s.Predicate); err != nil {
+		return err
+	}
+	if text, err = protojson.Marshal(s); err != nil {
+		return err
+	}
+	var out bytes.Buffer // the spaces of the library are not the same each time
 	if err := json.Compact(&out, text); err != nil {
 		return err
 	}
