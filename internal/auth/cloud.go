@@ -21,6 +21,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/oauth2"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -178,7 +180,7 @@ func cloudText(err error) string {
 			lines = append(lines, longSecret().ReplaceAllString(line, redacted))
 		}
 	}
-	return strings.TrimSpace(printableUpTo(strings.Join(lines, ""), maxCloudText))
+	return finding.OneLine(strings.Join(lines, ""), maxCloudText)
 }
 
 type cloudKey struct{ provider, host string }

@@ -8,7 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -104,20 +105,4 @@ func htmlTitle(page string) string {
 }
 
 // printable makes one bounded line of a text from outside.
-func printable(s string) string { return printableUpTo(s, maxReasonRunes) }
-
-func printableUpTo(s string, limit int) string {
-	var b strings.Builder
-	count := 0
-	for _, r := range strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ") {
-		if !unicode.IsPrint(r) {
-			continue
-		}
-		if count == limit {
-			return b.String() + "…"
-		}
-		b.WriteRune(r)
-		count++
-	}
-	return b.String()
-}
+func printable(s string) string { return finding.OneLine(s, maxReasonRunes) }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // CertificateHint is what to do about a certificate that no authority can make good, "" for other errors. It says which
@@ -20,7 +22,7 @@ func CertificateHint(err error) string {
 			certificateNames(invalid.Cert), day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
 	case errors.As(err, &host) && host.Certificate != nil:
 		return fmt.Sprintf("the server at %s has a certificate for %s, valid until %s: use a name that is in it",
-			OneLine(host.Host, MaxReason), certificateNames(host.Certificate), day(host.Certificate.NotAfter))
+			finding.OneLine(host.Host, MaxReason), certificateNames(host.Certificate), day(host.Certificate.NotAfter))
 	}
 	return ""
 }
@@ -40,5 +42,5 @@ func certificateNames(c *x509.Certificate) string {
 	if len(names) > most {
 		names = append(names[:most], "…")
 	}
-	return OneLine(strings.Join(names, ", "), maxSnippet)
+	return finding.OneLine(strings.Join(names, ", "), maxSnippet)
 }

@@ -53,7 +53,7 @@ func CandidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPoli
 		err = errUnquoted
 	}
 	if err != nil {
-		Warn(ctx, &UncheckedError{OneLine(c.Name, MaxName), OneLine(c.Version, MaxName), err})
+		Warn(ctx, &UncheckedError{finding.OneLine(c.Name, MaxName), finding.OneLine(c.Version, MaxName), err})
 		return ""
 	}
 	return want

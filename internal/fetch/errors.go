@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -52,7 +51,7 @@ func NewStatusError(r *http.Response, requested string, snippet []byte, scrub fu
 		URL:     auth.RedactURL(requested),
 		Code:    r.StatusCode,
 		Status:  statusLine(r, scrub),
-		Snippet: OneLine(scrub(string(snippet)), maxSnippet),
+		Snippet: finding.OneLine(scrub(string(snippet)), maxSnippet),
 		wait:    RetryAfter(r.Header, now),
 	}
 }
@@ -67,30 +66,11 @@ const (
 // statusLine returns the status as the server words it, or as the standard does where it has no words.
 func statusLine(r *http.Response, scrub func(string) string) string {
 	_, reason, _ := strings.Cut(r.Status, " ")
-	reason = OneLine(scrub(reason), MaxReason)
+	reason = finding.OneLine(scrub(reason), MaxReason)
 	if reason == "" {
 		reason = http.StatusText(r.StatusCode)
 	}
 	return strings.TrimSpace(fmt.Sprintf("%d %s", r.StatusCode, reason))
-}
-
-// OneLine makes a text from outside fit to be printed: one line, no control characters, at most limit characters.
-func OneLine(text string, limit int) string {
-	var b strings.Builder
-	count := 0
-	for _, word := range strings.Fields(strings.ToValidUTF8(text, "")) {
-		for _, c := range " " + word {
-			if count == 0 && c == ' ' || !unicode.IsPrint(c) {
-				continue
-			}
-			if count == limit {
-				return b.String() + "…"
-			}
-			b.WriteRune(c)
-			count++
-		}
-	}
-	return b.String()
 }
 
 // NoReferrers reports whether a registry answers with this HTTP status because it does not know a request for referrers.

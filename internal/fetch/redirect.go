@@ -40,6 +40,32 @@ func Redirect(answer *http.Response, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
+// Follow sends a request to where it is redirected, and returns the first answer that is no redirect, with where it is from. The
+// context of requests that another host than the origin has asked for is foreign.
+func Follow(ctx context.Context, origin, from *url.URL, send func(context.Context, *url.URL) (*http.Response, error)) (*http.Response, *url.URL, error) {
+	at := from
+	for range MaxRedirects + 1 {
+		answer, err := send(ctx, at)
+		if err != nil {
+			return nil, nil, err
+		}
+		next, err := Redirect(answer, at)
+		if next == nil && err == nil {
+			return answer, at, nil
+		}
+		_ = answer.Body.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		if !auth.SameOrigin(next, origin) {
+			ctx = auth.Foreign(ctx)
+		}
+		at = next
+	}
+	shown := from.Scheme + "://" + from.Host + from.EscapedPath()
+	return nil, nil, NewRequestError(ctx, shown, fmt.Errorf("stopped after %d redirects", MaxRedirects))
+}
+
 // SameSite reports whether credentials that were meant for one URL may follow a redirect to another one, as net/http
 // judges: the same host on any port, or a host below it. It matters only with passCredentials. A server that redirects
 // to a blob store signs the URL, and blob stores refuse signed requests that carry credentials as well.

@@ -178,14 +178,6 @@ func SeverityOf(code Code) Severity {
 	return Error
 }
 
-// Groups are the headings of the catalogue, in its order.
-func Groups() []string {
-	return []string{
-		groupInput, groupAdmission, groupDeprecated, groupReferences, groupURLs, groupCharts, groupSettings,
-		groupVerification, groupSecrets, groupKustomizations, groupGenerators, groupReleases, groupIgnores, groupRun, groupIntegrity,
-	}
-}
-
 // Hint is the fix as a hint is written: in lower case, without a full stop.
 func (r Rule) Hint() string {
 	text := strings.TrimSuffix(r.Fix, ".")

@@ -28,7 +28,7 @@ func TestRules(t *testing.T) {
 				t.Errorf("%s: no sentence: %q", r.Code, text)
 			}
 		}
-		if !slices.Contains([]Severity{Error, Warning, Note}, r.Severity) || !slices.Contains(Groups(), r.Group) {
+		if !slices.Contains([]Severity{Error, Warning, Note}, r.Severity) || !slices.Contains(groups(), r.Group) {
 			t.Errorf("%s: severity %q, group %q", r.Code, r.Severity, r.Group)
 		}
 		if (r.Example == "") != (r.Better == "") {

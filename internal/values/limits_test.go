@@ -95,7 +95,7 @@ func TestManyReferences(t *testing.T) {
 	for i := range refs {
 		refs[i] = meta.ValuesReference{Kind: "ConfigMap", Name: "values", TargetPath: "a"}
 	}
-	_, err := Compose("mock", refs, inline, objects{"ConfigMap/values": {"values.yaml": "1"}}.lookup, nil)
+	_, _, err := Trace("mock", refs, inline, objects{"ConfigMap/values": {"values.yaml": "1"}}.lookup, nil)
 	if err == nil || !strings.Contains(err.Error(), errTooMuch.Error()) {
 		t.Errorf("error %v, want %v", err, errTooMuch)
 	}

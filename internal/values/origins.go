@@ -110,9 +110,6 @@ func at(v any, path []any) (any, bool) {
 
 // note keeps what a reference gave. One with a target path is set into a map of its own; that was possible once already.
 func (o *Origins) note(r *Reference, values map[string]any, set func(into map[string]any) error) {
-	if o == nil {
-		return
-	}
 	if set != nil {
 		values = map[string]any{}
 		if set(values) != nil {

@@ -71,24 +71,12 @@ func (e *Error) Hint() string { return e.hint }
 
 var errKeyNotFound = errors.New("key not found")
 
-// Compose merges the values of the references in their order, and the inline values over them. An optional reference
-// may name an object or a key that is not there, which is passed to forgiven. Inline values may be changed.
-func Compose(namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, error) {
-	return gather(nil, namespace, refs, inline, lookup, forgiven)
-}
-
-// Trace is Compose that also remembers where each value comes from.
+// Trace merges the values of the references in their order, and the inline values over them, and returns also where each value comes
+// from. An optional reference may name an object or a key that is not there, which is passed to forgiven.
 func Trace(namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, *Origins, error) {
-	origins := &Origins{}
 	// A target path reaches into the inline values, which are to be known as they were.
 	given := runtime.DeepCopyJSON(inline)
-	composed, err := gather(origins, namespace, refs, inline, lookup, forgiven)
-	origins.note(nil, given, nil)
-	return composed, origins, err
-}
-
-func gather(origins *Origins, namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, error) {
-	c := &composition{namespace: namespace, inline: inline, lookup: lookup, result: map[string]any{}, objects: map[[2]string]object{}, origins: origins}
+	c := &composition{namespace: namespace, inline: inline, lookup: lookup, result: map[string]any{}, objects: map[[2]string]object{}, origins: &Origins{}}
 	for i, ref := range refs {
 		r := Reference{namespace, ref}
 		data, found, err := c.data(r)
@@ -103,10 +91,11 @@ func gather(origins *Origins, namespace string, refs []meta.ValuesReference, inl
 			err = errTooMuch
 		}
 		if err != nil {
-			return nil, &Error{Reference: r, Index: i, Err: err, hint: c.hint(r, err)}
+			return nil, c.origins, &Error{Reference: r, Index: i, Err: err, hint: c.hint(r, err)}
 		}
 	}
-	return c.merge(c.result, inline), nil
+	c.origins.note(nil, given, nil)
+	return c.merge(c.result, inline), c.origins, nil
 }
 
 // composition is on the way from references to values.
@@ -116,7 +105,7 @@ type composition struct {
 	lookup    Lookup
 	result    map[string]any
 	objects   map[[2]string]object // each is read once
-	origins   *Origins             // nil if they are not needed
+	origins   *Origins
 
 	dataSize, items, merged int // so much was spent, see limits.go
 }

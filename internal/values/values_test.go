@@ -38,7 +38,8 @@ func compose(t *testing.T, refs []meta.ValuesReference, inline string, o objects
 	if err := yaml.Unmarshal([]byte(inline), &values); err != nil {
 		t.Fatal(err)
 	}
-	return Compose("mock", refs, values, o.lookup, func(err error) { t.Log(err) })
+	composed, _, err := Trace("mock", refs, values, o.lookup, func(err error) { t.Log(err) })
+	return composed, err
 }
 
 func TestCompose(t *testing.T) {
@@ -112,7 +113,7 @@ func TestComposeReadsOnce(t *testing.T) {
 		return map[string][]byte{"a": []byte("a: 1"), "b": []byte("b: 1")}, nil
 	}
 	refs := []meta.ValuesReference{{Kind: "Secret", Name: "x", ValuesKey: "a"}, {Kind: "Secret", Name: "x", ValuesKey: "b"}}
-	if _, err := Compose("mock", refs, nil, lookup, nil); err != nil || reads != 1 {
+	if _, _, err := Trace("mock", refs, nil, lookup, nil); err != nil || reads != 1 {
 		t.Errorf("%d reads, %v", reads, err)
 	}
 }
@@ -163,7 +164,7 @@ func TestComposeErrors(t *testing.T) {
 		})
 	}
 	broken := func(string, string) (map[string][]byte, error) { return nil, errors.New("boom") }
-	if _, err := Compose("mock", []meta.ValuesReference{{Kind: "Secret", Name: "x", Optional: true}}, nil, broken, nil); err == nil {
+	if _, _, err := Trace("mock", []meta.ValuesReference{{Kind: "Secret", Name: "x", Optional: true}}, nil, broken, nil); err == nil {
 		t.Error("optional forgives only what is missing")
 	}
 }

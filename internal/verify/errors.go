@@ -5,14 +5,13 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxErrorText bounds a message in characters, parts of which may come from a server.
 const maxErrorText = 1000
 
-func oneLine(text string) string { return fetch.OneLine(text, maxErrorText) }
+func oneLine(text string) string { return finding.OneLine(text, maxErrorText) }
 
 // A RefusedError reports that there are signatures, but none that counts.
 type RefusedError struct {

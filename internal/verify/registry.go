@@ -17,7 +17,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/registry"
 
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
@@ -26,7 +25,6 @@ import (
 const defaultTimeout = 5 * time.Minute
 
 const (
-	maxRedirects      = 5
 	maxReferrersPages = 20
 	dockerManifest    = "application/vnd.docker.distribution.manifest.v2+json"
 )
@@ -110,7 +108,7 @@ func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64
 	timeout := cmp.Or(r.subject.Timeout, defaultTimeout)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fetch.NewTimeout("request timeout", timeout))
 	defer cancel()
-	resp, err := r.follow(ctx, u, accept)
+	resp, _, err := fetch.Follow(ctx, r.origin, u, func(ctx context.Context, at *url.URL) (*http.Response, error) { return r.send(ctx, at, accept) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return &answer{code: http.StatusNotFound}, nil
 	}
@@ -131,38 +129,22 @@ func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64
 	return &answer{resp.StatusCode, resp.Header, content}, nil
 }
 
-// follow sends a request to where it is redirected, with credentials only to the registry itself.
-func (r *reader) follow(ctx context.Context, u *url.URL, accept string) (*http.Response, error) {
-	at := u
-	for range maxRedirects + 1 {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
-		if err != nil {
-			return nil, err
-		}
-		if accept != "" {
-			req.Header.Set("Accept", accept)
-		}
-		resp, err := r.subject.Transport.RoundTrip(req)
-		if ctx.Err() != nil && err != nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("GET %s: %w", shown(u), err)
-		}
-		next, err := fetch.Redirect(resp, at)
-		if next == nil && err == nil {
-			return resp, nil
-		}
-		_ = resp.Body.Close()
-		if err != nil {
-			return nil, err
-		}
-		if !auth.SameOrigin(next, r.origin) {
-			ctx = auth.Foreign(ctx)
-		}
-		at = next
+func (r *reader) send(ctx context.Context, u *url.URL, accept string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("GET %s: stopped after %d redirects", shown(u), maxRedirects)
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
+	resp, err := r.subject.Transport.RoundTrip(req)
+	if ctx.Err() != nil && err != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", shown(u), err)
+	}
+	return resp, nil
 }
 
 // shown leaves out the query, where signed URLs have their secrets.

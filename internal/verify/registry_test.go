@@ -69,7 +69,7 @@ func TestRedirectsRefused(t *testing.T) {
 		"ftp://elsewhere.test/":      "redirect refused",
 		"file:///etc/passwd":         "redirect refused",
 		"http://" + p.host + "/v2/x": "",
-		"/v2/loop":                   "stopped after 5 redirects",
+		"/v2/loop":                   "stopped after 10 redirects",
 	} {
 		p.intercept(func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("Location", location)

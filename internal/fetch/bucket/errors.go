@@ -93,7 +93,7 @@ func (b *bucket) failed(ctx context.Context, what string, err error) error {
 		err = auth.RedactURLError(err)
 	}
 	e := &Error{err: err}
-	e.text = what + ": " + fetch.OneLine(b.Login.scrub(b.STS.scrub(err.Error())), fetch.MaxErrorText)
+	e.text = what + ": " + finding.OneLine(b.Login.scrub(b.STS.scrub(err.Error())), fetch.MaxErrorText)
 	if e.Transient() {
 		e.wait = b.connect.wait()
 	}

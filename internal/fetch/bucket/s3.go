@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // s3Store is a bucket of S3, or of one of the many servers that speak its protocol. It holds three functions of a client
@@ -37,7 +38,7 @@ func openS3(c *fetch.Client, o Options, connect *bucketTransport) (*s3Store, err
 		MaxRetries: 1,
 	})
 	if err != nil {
-		return nil, &Error{text: "failed to construct S3 client: " + fetch.OneLine(err.Error(), fetch.MaxErrorText)}
+		return nil, &Error{text: "failed to construct S3 client: " + finding.OneLine(err.Error(), fetch.MaxErrorText)}
 	}
 	return &s3Store{
 		find: client.BucketExists, pages: client.ListObjects, get: minio.Core{Client: client}.GetObject,

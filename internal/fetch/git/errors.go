@@ -79,7 +79,7 @@ func missingRef(name string, refs []gitReference) *RefError {
 	for _, r := range refs {
 		if branch && r.name == "HEAD" && r.target != "" && r.target != name {
 			e.hint = fmt.Sprintf("the default branch of the repository is %s: spec.ref.branch names the one to use",
-				fetch.OneLine(strings.TrimPrefix(r.target, "refs/heads/"), fetch.MaxReason))
+				finding.OneLine(strings.TrimPrefix(r.target, "refs/heads/"), fetch.MaxReason))
 		}
 	}
 	if slices.ContainsFunc(refs, tag) {

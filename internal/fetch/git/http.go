@@ -169,7 +169,7 @@ func (h *gitHTTP) scrub(text string) string { return auth.ScrubURL(h.login.scrub
 
 func (h *gitHTTP) requestError(ctx context.Context, u *url.URL, err error) error {
 	return fetch.DescribeRequest(ctx, u.String(), err, func(err error) (text, advice string) {
-		return fetch.OneLine(h.scrub(err.Error()), fetch.MaxErrorText), h.login.requestHint(err)
+		return finding.OneLine(h.scrub(err.Error()), fetch.MaxErrorText), h.login.requestHint(err)
 	})
 }
 

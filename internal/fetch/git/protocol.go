@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // A gitConn carries the words of upload-pack, the program that serves fetches, from and to one repository.
@@ -145,7 +146,7 @@ var errGitProtocol = errors.New("the server's answer is not in Git's protocol")
 
 func (r *gitRemote) checkFormat() error {
 	if format := r.caps["object-format"]; format != "" && !strings.Contains(" "+format+" ", " sha1 ") {
-		return fmt.Errorf("repositories with object format %s are not supported", fetch.OneLine(format, fetch.MaxReason))
+		return fmt.Errorf("repositories with object format %s are not supported", finding.OneLine(format, fetch.MaxReason))
 	}
 	return nil
 }
@@ -473,7 +474,7 @@ func (p *packetReader) line() (string, packetKind, error) {
 }
 
 func (p *packetReader) show(text []byte) string {
-	return fetch.OneLine(p.scrub(string(text)), fetch.MaxErrorText)
+	return finding.OneLine(p.scrub(string(text)), fetch.MaxErrorText)
 }
 
 // packetWriter writes a request.

@@ -13,6 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -127,7 +128,7 @@ func unknownName(ctx context.Context, remote *gitRemote, name string) error {
 	}
 	for _, r := range refs {
 		if r.name == "HEAD" && r.target != "" {
-			unknown.hint = "ref: " + fetch.OneLine(strings.TrimPrefix(r.target, branchPrefix), fetch.MaxReason)
+			unknown.hint = "ref: " + finding.OneLine(strings.TrimPrefix(r.target, branchPrefix), fetch.MaxReason)
 		}
 	}
 	return unknown

@@ -234,7 +234,7 @@ func (s *sshState) explain(addr string, err error) error {
 			"the public half of the identity in spec.secretRef may lack the permission to read this repository")
 	}
 	return fetch.DescribeRequest(context.Background(), "ssh://"+addr, err, func(err error) (text, advice string) {
-		return fetch.OneLine(err.Error(), fetch.MaxErrorText), ""
+		return finding.OneLine(err.Error(), fetch.MaxErrorText), ""
 	})
 }
 
@@ -360,7 +360,7 @@ func (o *sshOutput) Read(b []byte) (int, error) {
 	}
 	_ = o.in.Close()
 	_ = o.session.Wait() // its remarks are complete then
-	text := fetch.OneLine(auth.ScrubURL(string(o.said.text[:o.said.count.Load()]), o.ssh.url), fetch.MaxErrorText)
+	text := finding.OneLine(auth.ScrubURL(string(o.said.text[:o.said.count.Load()]), o.ssh.url), fetch.MaxErrorText)
 	if text == "" {
 		return n, err
 	}

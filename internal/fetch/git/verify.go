@@ -120,7 +120,7 @@ func (k *gitKeys) checkTag(store *gitStore, target *gitTarget) (fetch.Signature,
 	// A tag is signed together with its own name: that of another one may have been moved here.
 	if tag.Name != name {
 		return fetch.Signature{}, &VerificationError{Reason: "InvalidTagSignature",
-			Message: fmt.Sprintf("signature verification of tag '%s' failed: it is signed as tag '%s'", full, fetch.OneLine(tag.Name, fetch.MaxReason))}
+			Message: fmt.Sprintf("signature verification of tag '%s' failed: it is signed as tag '%s'", full, finding.OneLine(tag.Name, fetch.MaxReason))}
 	}
 	id, format, err := k.verify(tag.PGPSignature, tag)
 	if err != nil {
@@ -233,7 +233,7 @@ func (k *gitKeys) verifySSH(text string, payload []byte) (string, error) {
 		return "", errors.New("the SSH signature cannot be read")
 	}
 	if blob.Namespace != sshNamespace {
-		return "", fmt.Errorf("the SSH signature is for %q, not for Git", fetch.OneLine(blob.Namespace, fetch.MaxReason))
+		return "", fmt.Errorf("the SSH signature is for %q, not for Git", finding.OneLine(blob.Namespace, fetch.MaxReason))
 	}
 	hashes := map[string]crypto.Hash{"sha256": crypto.SHA256, "sha512": crypto.SHA512}
 	algorithm, ok := hashes[blob.Hash]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -41,7 +42,7 @@ type target struct {
 // targets resolves the candidate's URLs. The first one has to be good.
 func (h *Repository) targets(c resolve.Candidate) ([]*target, error) {
 	if len(c.URLs) == 0 {
-		return nil, fmt.Errorf("chart '%s' has no downloadable URLs", fetch.OneLine(c.Name, fetch.MaxName))
+		return nil, fmt.Errorf("chart '%s' has no downloadable URLs", finding.OneLine(c.Name, fetch.MaxName))
 	}
 	var targets []*target
 	for _, ref := range c.URLs {
@@ -131,9 +132,9 @@ func (e urlsError) Transient() bool {
 // archiveName returns what to call an archive in messages.
 func archiveName(c resolve.Candidate, urlPath string) string {
 	if base := path.Base(urlPath); base != "." && base != "/" {
-		return fetch.OneLine(base, fetch.MaxName)
+		return finding.OneLine(base, fetch.MaxName)
 	}
-	return fetch.OneLine(c.Name+"-"+c.Version+".tgz", fetch.MaxName)
+	return finding.OneLine(c.Name+"-"+c.Version+".tgz", fetch.MaxName)
 }
 
 // digestCheck compares an archive with its index entry while it is read.

@@ -16,6 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
@@ -79,15 +80,15 @@ func (d *Directory) Archive(ctx context.Context, c resolve.Candidate, dst fetch.
 	names := localNames(c)
 	want := fetch.CandidateDigest(ctx, c, d.Digests)
 	for _, name := range names {
-		file := fetch.OneLine(path.Base(filepath.ToSlash(name)), fetch.MaxName)
+		file := finding.OneLine(path.Base(filepath.ToSlash(name)), fetch.MaxName)
 		check := &digestCheck{ctx: ctx, want: want, policy: d.Digests, file: file}
 		err := d.copyFile(ctx, name, dst, limit, fetch.TooLargeArchive(file, limit), check.consume)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return fmt.Errorf("archive of chart '%s' %s is not in the directory, looked for %s: %w", fetch.OneLine(c.Name, fetch.MaxName),
-		fetch.OneLine(c.Version, fetch.MaxName), fetch.OneLine(strings.Join(names, ", "), fetch.MaxErrorText), fs.ErrNotExist)
+	return fmt.Errorf("archive of chart '%s' %s is not in the directory, looked for %s: %w", finding.OneLine(c.Name, fetch.MaxName),
+		finding.OneLine(c.Version, fetch.MaxName), finding.OneLine(strings.Join(names, ", "), fetch.MaxErrorText), fs.ErrNotExist)
 }
 
 // localNames lists where an archive may be, most exact first.

@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxLocalFiles bounds a directory without an index. Repositories of this size have one.
@@ -39,7 +40,7 @@ func (d *Directory) generateIndex(ctx context.Context) (string, error) {
 		}
 		meta, entry, err := indexEntry(d.root, name, d.Limits)
 		if err != nil {
-			fetch.Warn(ctx, fmt.Errorf("%s is left out of the index: %w", fetch.OneLine(name, fetch.MaxName), err))
+			fetch.Warn(ctx, fmt.Errorf("%s is left out of the index: %w", finding.OneLine(name, fetch.MaxName), err))
 			continue
 		}
 		entries[meta.Name] = append(entries[meta.Name], entry)

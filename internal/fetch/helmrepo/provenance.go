@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -20,7 +21,7 @@ func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fe
 	if err != nil {
 		return err
 	}
-	file := fetch.OneLine(path.Base(targets[0].url.Path), fetch.MaxName) + fetch.ProvenanceSuffix
+	file := finding.OneLine(path.Base(targets[0].url.Path), fetch.MaxName) + fetch.ProvenanceSuffix
 	tooLarge := fetch.ProvenanceTooLarge(file)
 	err = h.operation(ctx, targets[0].url, func(ctx context.Context, x *exchange) error {
 		return x.tryEach(ctx, targets, func(t *target) error {
@@ -59,7 +60,7 @@ func (d *Directory) Provenance(ctx context.Context, c resolve.Candidate, dst fet
 		if _, err := d.root.Stat(name); err != nil {
 			continue
 		}
-		file := fetch.OneLine(path.Base(filepath.ToSlash(name)), fetch.MaxName) + fetch.ProvenanceSuffix
+		file := finding.OneLine(path.Base(filepath.ToSlash(name)), fetch.MaxName) + fetch.ProvenanceSuffix
 		err := d.copyFile(ctx, name+fetch.ProvenanceSuffix, dst, fetch.MaxProvenanceBytes, fetch.ProvenanceTooLarge(file), fetch.Drain)
 		if errors.Is(err, fs.ErrNotExist) {
 			return fetch.NoProvenance(file)

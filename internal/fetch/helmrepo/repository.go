@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Options are the settings of one HelmRepository.
@@ -198,7 +199,7 @@ func (x *exchange) statusError(answer *http.Response, snippet []byte, u, at *url
 
 func (x *exchange) requestError(ctx context.Context, u *url.URL, err error) error {
 	return fetch.DescribeRequest(ctx, u.String(), err, func(err error) (text, advice string) {
-		return fetch.OneLine(x.scrubber(u)(err.Error()), fetch.MaxErrorText), x.repo.requestHint(err)
+		return finding.OneLine(x.scrubber(u)(err.Error()), fetch.MaxErrorText), x.repo.requestHint(err)
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -47,7 +48,7 @@ func (o *Namespace) blob(ctx context.Context, m *Manifest, b *blob) error {
 }
 
 func (m *Manifest) file() string {
-	return fetch.OneLine(path.Base(m.ref.Repository)+"-"+m.Version()+".tgz", fetch.MaxName)
+	return finding.OneLine(path.Base(m.ref.Repository)+"-"+m.Version()+".tgz", fetch.MaxName)
 }
 
 // download makes one attempt.

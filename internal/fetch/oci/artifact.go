@@ -229,7 +229,7 @@ const maxShownTypes = 5
 func (a *Artifact) mediaTypes() string {
 	var all []string
 	for _, d := range a.Layers {
-		if t := fetch.OneLine(d.MediaType, fetch.MaxName); !slices.Contains(all, t) && len(all) < maxShownTypes {
+		if t := finding.OneLine(d.MediaType, fetch.MaxName); !slices.Contains(all, t) && len(all) < maxShownTypes {
 			all = append(all, t)
 		}
 	}

@@ -168,7 +168,7 @@ func (x *exchange) requestError(ctx context.Context, u, at *url.URL, err error) 
 		err = own
 	}
 	return fetch.DescribeRequest(ctx, shownURL(u), err, func(err error) (text, advice string) {
-		return fetch.OneLine(x.scrubber(at)(err.Error()), fetch.MaxErrorText), x.requestHint(ctx, err)
+		return finding.OneLine(x.scrubber(at)(err.Error()), fetch.MaxErrorText), x.requestHint(ctx, err)
 	})
 }
 

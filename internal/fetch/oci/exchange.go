@@ -16,7 +16,6 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -147,35 +146,27 @@ func contentType(answer *http.Response) string {
 
 // get sends the request and follows redirects, with the credentials only where they may go. The answer's status is 200.
 func (x *exchange) get(ctx context.Context, r *http.Request) (*http.Response, error) {
-	at := r.URL
-	for hops := 0; ; hops++ {
+	answer, at, err := fetch.Follow(ctx, x.oci.origin, r.URL, func(ctx context.Context, at *url.URL) (*http.Response, error) {
 		if err := x.slot.Move(ctx, at); err != nil {
 			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), err)
 		}
-		out := r.Clone(fetch.WithSlot(ctx, x.slot))
-		out.URL, out.Host = at, ""
-		answer, err := x.oci.transport.RoundTrip(out)
-		if err != nil {
-			return nil, x.requestError(ctx, r.URL, at, err)
-		}
-		if answer.StatusCode == http.StatusOK {
-			return answer, nil
-		}
-		snippet := fetch.Snippet(answer)
-		next, err := fetch.Redirect(answer, at)
-		switch {
-		case next == nil && err == nil:
-			return nil, x.registryError(ctx, answer, snippet, at)
-		case err != nil:
-			return nil, err
-		case hops == fetch.MaxRedirects:
-			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), fmt.Errorf("stopped after %d redirects", fetch.MaxRedirects))
-		case !auth.SameOrigin(next, x.oci.origin):
-			// All requests from here on are those that the other host asked for.
-			ctx = auth.Foreign(ctx)
-		}
-		at = next
+		return x.roundTrip(fetch.WithSlot(ctx, x.slot), r, at)
+	})
+	if err != nil || answer.StatusCode == http.StatusOK {
+		return answer, err
 	}
+	return nil, x.registryError(ctx, answer, fetch.Snippet(answer), at)
+}
+
+// roundTrip sends the request to a place that it was redirected to.
+func (x *exchange) roundTrip(ctx context.Context, r *http.Request, at *url.URL) (*http.Response, error) {
+	out := r.Clone(ctx)
+	out.URL, out.Host = at, ""
+	answer, err := x.oci.transport.RoundTrip(out)
+	if err != nil {
+		return nil, x.requestError(ctx, r.URL, at, err)
+	}
+	return answer, nil
 }
 
 // shownURL leaves out the query: the size of a page is of no interest.

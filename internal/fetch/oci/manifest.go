@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The media types of what may be in a registry under a chart's name.
@@ -61,10 +62,10 @@ func (o *Namespace) Pin(ctx context.Context, chart, version string) (*Manifest, 
 	if err == nil {
 		ref.Reference = strings.ReplaceAll(version, "+", "_")
 		if ref.ValidateReferenceAsTag() != nil {
-			err = fmt.Errorf("%q cannot be a tag", fetch.OneLine(ref.Reference, fetch.MaxName))
+			err = fmt.Errorf("%q cannot be a tag", finding.OneLine(ref.Reference, fetch.MaxName))
 		}
 	}
-	return o.pin(ctx, ref, chart, shownRef(ref, fetch.OneLine(version, fetch.MaxName)), err)
+	return o.pin(ctx, ref, chart, shownRef(ref, finding.OneLine(version, fetch.MaxName)), err)
 }
 
 // PinDigest is Pin for a version that is known by digest.
@@ -273,7 +274,7 @@ func notAChart(config *ocispec.Descriptor) error {
 		e.Reason += ": it is a Flux artifact, not a Helm chart"
 		e.hint = "artifacts that were pushed with 'flux push artifact' are sources of kind OCIRepository"
 	default:
-		e.Reason += fmt.Sprintf(": its config has mediatype %s", fetch.OneLine(kind, fetch.MaxName))
+		e.Reason += fmt.Sprintf(": its config has mediatype %s", finding.OneLine(kind, fetch.MaxName))
 	}
 	return e
 }

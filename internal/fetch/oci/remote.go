@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,7 +10,6 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
@@ -90,29 +88,14 @@ func (c *copying) known(answer *http.Response, u *url.URL) bool {
 	}
 }
 
-// follow sends a request to where it is redirected, with credentials only to the registry itself.
+// follow sends a request and, if it asks for something, follows redirects.
 func (c *copying) follow(ctx context.Context, r *http.Request) (*http.Response, error) {
-	for hops := 0; ; hops++ {
-		answer, err := c.oci.transport.RoundTrip(r.WithContext(ctx))
-		if err != nil {
-			return nil, c.requestError(ctx, r.URL, r.URL, err)
-		}
-		next, err := fetch.Redirect(answer, r.URL)
-		if err == nil && next == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
-			return answer, nil
-		}
-		_ = answer.Body.Close()
-		switch {
-		case err != nil:
-			return nil, err
-		case hops == fetch.MaxRedirects:
-			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), errors.New("stopped after too many redirects"))
-		case !auth.SameOrigin(next, c.oci.origin):
-			ctx = auth.Foreign(ctx)
-		}
-		r = r.Clone(ctx)
-		r.URL, r.Host = next, ""
+	send := func(ctx context.Context, at *url.URL) (*http.Response, error) { return c.roundTrip(ctx, r, at) }
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return send(ctx, r.URL)
 	}
+	answer, _, err := fetch.Follow(ctx, c.oci.origin, r.URL, send)
+	return answer, err
 }
 
 // ended is a body that counts as progress, and calls a function when it is closed.

@@ -49,11 +49,11 @@ func ParseURL(raw string) (Name, error) {
 		return refuse("URL must end with the repository", "")
 	case strings.Contains(last, "@") && strings.Contains(strings.TrimSuffix(rest, "/"), "/"):
 		digest := last[strings.IndexByte(last, '@'):]
-		return refuse(fmt.Sprintf("URL must not contain a digest; remove '%s'", fetch.OneLine(digest, fetch.MaxName)), "the digest goes into spec.ref.digest")
+		return refuse(fmt.Sprintf("URL must not contain a digest; remove '%s'", finding.OneLine(digest, fetch.MaxName)), "the digest goes into spec.ref.digest")
 	case strings.Contains(rest, "@"):
 		return refuse("URL must not contain credentials", "write them into a Secret of type kubernetes.io/dockerconfigjson and refer to it with spec.secretRef")
 	case tag >= 0 && strings.Contains(strings.TrimSuffix(rest, "/"), "/"):
-		return refuse(fmt.Sprintf("URL must not contain a tag; remove '%s'", fetch.OneLine(last[tag:], fetch.MaxName)), "the tag goes into spec.ref.tag")
+		return refuse(fmt.Sprintf("URL must not contain a tag; remove '%s'", finding.OneLine(last[tag:], fetch.MaxName)), "the tag goes into spec.ref.tag")
 	}
 	parsed, err := name.NewRepository(rest)
 	if err != nil {
@@ -63,7 +63,7 @@ func ParseURL(raw string) (Name, error) {
 				hint = "names in registries are lower case: " + scheme + lower
 			}
 		}
-		return refuse(fetch.OneLine(err.Error(), fetch.MaxErrorText), hint)
+		return refuse(finding.OneLine(err.Error(), fetch.MaxErrorText), hint)
 	}
 	return newName(parsed)
 }
@@ -219,7 +219,7 @@ func CheckTag(tag string) error {
 	if strings.Contains(tag, "+") {
 		hint = "a tag cannot hold a \"+\": of a chart it has a \"_\" instead"
 	}
-	return finding.WithHint(fmt.Errorf("%q cannot be a tag", fetch.OneLine(tag, fetch.MaxName)), hint)
+	return finding.WithHint(fmt.Errorf("%q cannot be a tag", finding.OneLine(tag, fetch.MaxName)), hint)
 }
 
 // Digest asks what a tag names, which may be an image index. A HEAD request does, of which some registries have more to
