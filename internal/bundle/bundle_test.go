@@ -205,6 +205,61 @@ func TestReadLargeManifest(t *testing.T) {
 	}
 }
 
+// A bundle of what is new needs the one that it stands on, and says so.
+func TestReadSince(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	first, second, damaged := filepath.Join(dir, "first.tar"), filepath.Join(dir, "second.tar"), filepath.Join(dir, "damaged.tar")
+	text := written(t)
+	if err := errors.Join(os.WriteFile(first, text, 0o600), os.WriteFile(damaged, text[:len(text)/2], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	base, err := bundle.ReadBase(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := carried(t)
+	s := c.Scope([]string{"https://charts.test"}, []string{"a login"}, "https://charts.test")
+	for _, content := range []string{archive, "another chart"} {
+		c.Keep(s, godigest.FromString(content), int64(len(content)), strings.NewReader(content))
+	}
+	if _, err := charts(t, &store.Scratch{Parent: t.TempDir()}).Write(t.Context(), second, false, []byte("a new lock"), c, base); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ names, err string }{
+		{"second.tar first.tar", ""},
+		{"second.tar", "only what is new since the bundle"},
+		{"second.tar damaged.tar", "damaged.tar: "},
+		{"second.tar missing.tar", "missing.tar: no such file"},
+		{"missing.tar", "missing.tar: no such file"},
+	} {
+		var names []string
+		for name := range strings.FieldsSeq(tt.names) {
+			names = append(names, filepath.Join(dir, name))
+		}
+		lock, err := bundle.Read(t.Context(), names, carried(t))
+		if tt.err == "" && (err != nil || string(lock) != "a new lock") || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%s: %q, %v", tt.names, lock, err)
+		}
+	}
+}
+
+// An archive of very many entries is given up.
+func TestReadManyEntries(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "blobs/", Mode: 0o755}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "charts.tar")
+	if err := os.WriteFile(name, bytes.Repeat(b.Bytes(), 200_001), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bundle.Read(t.Context(), []string{name}, carried(t)); err == nil || !strings.Contains(err.Error(), "more than 200000 entries") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A disk or a directory that takes nothing leaves the file that was there.
 func TestWriteFails(t *testing.T) {
 	t.Parallel()

@@ -158,6 +158,9 @@ func TestSetRefused(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
+	if d := Parse([]byte("  a: b\nc: d\n")).Documents()[0]; d.Err == nil || d.Root != nil {
+		t.Errorf("two documents without a separator: %v", d.Err)
+	}
 	for _, value := range []string{"a\nb", "a\x1b[0m", "a\u2028b", "\xff"} {
 		f := Parse([]byte("a: x\n"))
 		d := f.Documents()[0]

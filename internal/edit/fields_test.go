@@ -32,6 +32,8 @@ func TestReplaceField(t *testing.T) {
 		{"last line of a file", "spec:\n  chart: {b: [x, \"}\"]}", "spec:\n  ref:\n    kind: X\n    tag: \"1.0\" # m", ref},
 		{"line endings", "spec:\r\n    chart:\r\n        - a\r\n        - b\r\n    c: d\r\n", "spec:\r\n    ref:\r\n      kind: X\r\n      tag: \"1.0\" # m\r\n    c: d\r\n", ref},
 		{"flow", "spec: {a: 1, chart: {spec: {v: it's}}, c: d} # c\n", "spec: {a: 1, ref: {kind: X, tag: \"1.0\"}, c: d} # c\n", ref},
+		{"a quote in flow", "spec: {chart: {a: it\"s}, c: d}\n", "spec: {ref: {kind: X, tag: \"1.0\"}, c: d}\n", ref},
+		{"a bracket in a comment in flow", "spec: {chart: {a: b,\n# }\n  e: f}, c: d}\n", "", ref},
 		{"removed", "spec:\n  a: 1\n  chart: x # c\n  b: |\n    x\n", "spec:\n  a: 1\n  # c\n  b: |\n    x\n", nil},
 		{"removed from flow", "spec: {a: 1, chart: x, c: d}\n", "spec: {a: 1, c: d}\n", nil},
 		{"removed from the end of flow", "spec: {a: 1, chart: x}\n", "spec: {a: 1}\n", nil},
@@ -94,6 +96,18 @@ func TestPut(t *testing.T) {
 		d.Put(d.Text(), []byte("x: 1"))
 		if got, edits, _ := f.Apply(); string(got) != after || edits != 1 {
 			t.Errorf("%q became %q, not %q", before, got, after)
+		}
+	}
+}
+
+func TestRender(t *testing.T) {
+	fields := []Field{{Key: "a", Value: "1.0"}, {Key: "b", Fields: []Field{{Key: "c", Value: "x", Comment: "# d"}}}}
+	for like, want := range map[string]string{
+		"":         "a: \"1.0\"\nb:\n  c: x # d\n",
+		"x: y\r\n": "a: \"1.0\"\r\nb:\r\n  c: x # d\r\n",
+	} {
+		if got := Render(fields, []byte(like)); string(got) != want {
+			t.Errorf("as %q: %q, want %q", like, got, want)
 		}
 	}
 }

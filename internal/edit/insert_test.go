@@ -33,6 +33,7 @@ func TestInsert(t *testing.T) {
 		"spec:\n  url: x\n  type: other\n": "",
 		"spec:\n  uri: x\n":                "",
 		"spec:\n  url: *x\n":               "",
+		"spec:\n  ? url\n  : x\n":          "",
 	} {
 		d := Parse([]byte(text))
 		var err error = fmt.Errorf("not parsed")

@@ -83,3 +83,16 @@ func TestOpenLooksFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestSame(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	if err := errors.Join(os.WriteFile(a, nil, 0o600), os.WriteFile(b, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for other, want := range map[string]bool{a: true, filepath.Join(dir, ".", "a"): true, b: false, dir: false, filepath.Join(dir, "c"): false} {
+		if Same(a, other) != want || Same(other, a) != want {
+			t.Errorf("%s is the same: %v", other, !want)
+		}
+	}
+}

@@ -43,7 +43,6 @@ func PrivateLinesOf(file *edit.File) PrivateLines {
 		first, last := d.Lines()
 		if d.Err != nil {
 			private.hide(first, last, true)
-			continue
 		}
 		private.visit(d, d.Root, last)
 	}
@@ -106,7 +105,6 @@ func (p PrivateLines) visit(d *edit.Document, n *yaml.Node, last int) {
 			}
 			if mayQuote(item) {
 				p.hide(d.Line(item), end, false)
-				continue
 			}
 			p.visit(d, item, end)
 		}

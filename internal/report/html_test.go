@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,5 +116,26 @@ func TestSideBySide(t *testing.T) {
 	}
 	if !slices.Equal(rows, want) {
 		t.Errorf("rows %+v", rows)
+	}
+}
+
+// A tree leads to the rows of its objects, and is open up to some number of nodes.
+func TestPageTree(t *testing.T) {
+	run := &Run{Command: "tree", Version: "1"}
+	cluster := &outline.Node{Kind: outline.Cluster, Name: "main"}
+	for i := range 2 * openNodes {
+		name := strings.Repeat("x", i+1)
+		cluster.Children = append(cluster.Children, &outline.Node{Kind: "HelmRelease", Namespace: "apps", Name: name, Children: []*outline.Node{{Kind: "HelmChart", Name: "c" + name}}})
+		run.Objects = append(run.Objects, Object{Cluster: "main", Kind: "HelmRelease", Namespace: "apps", Name: name})
+	}
+	run.Outline = []*outline.Node{cluster}
+	page := written(t, "html", run)
+	if open, all := strings.Count(page, "<details open>"), strings.Count(page, "<details"); open != openNodes/2 || all < 2*openNodes {
+		t.Errorf("%d of %d are open", open, all)
+	}
+	for i := range run.Objects {
+		if link := fmt.Sprintf(`href="#o%d"`, i); !strings.Contains(page, link) {
+			t.Fatalf("no %s", link)
+		}
 	}
 }
