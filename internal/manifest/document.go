@@ -46,7 +46,6 @@ type document struct {
 	checkErr, err    error
 	surplus          int // so much larger than its text the document is with its aliases expanded
 	value            any
-	plain            bool // all readers see that value in it
 }
 
 // documents cuts a chunk into documents. That is one, except for JSON, where values may follow each other.
@@ -133,10 +132,6 @@ func (d *document) object(tree *yaml.Node, path []any) (map[string]any, error) {
 func (d *document) decode(tree *yaml.Node) (any, error) {
 	text := d.text
 	if !d.json {
-		var v any
-		if v, d.plain = d.plainTree(tree); d.plain {
-			return v, nil
-		}
 		var err error
 		if text, err = sigsyaml.YAMLToJSON(d.text); err != nil {
 			return nil, d.valueError(tree, err)

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,18 +121,14 @@ func (d *directory) read(r *repository) error {
 		return err
 	}
 	d.object = manifest.FirstDocument(r.display(d.file), d.text)
-	fields, plain := d.object.PlainDocument(d.text)
-	if apiVersion := d.apiVersion(fields, plain); strings.HasPrefix(apiVersion, manifest.KustomizeGroup+"/") {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+	}
+	if sigsyaml.Unmarshal(d.text, &head) == nil && strings.HasPrefix(head.APIVersion, manifest.KustomizeGroup+"/") {
 		d.flux = true
 		return d.wrong(errors.New("a Kustomization of Flux in a file of this name: kustomize would take it for its own"))
 	}
 	k := &types.Kustomization{}
-	if plain && unmarshal(fields, k) {
-		d.empty = k.CheckEmpty() != nil
-		k.FixKustomization()
-		d.kustomization = k
-		return nil
-	}
 	if err := k.Unmarshal(d.text); err != nil {
 		if k = new(types.Kustomization); sigsyaml.Unmarshal(d.text, k) != nil {
 			return d.unreadable(err)
@@ -144,37 +139,6 @@ func (d *directory) read(r *repository) error {
 	k.FixKustomization()
 	d.kustomization = k
 	return nil
-}
-
-func (d *directory) apiVersion(fields map[string]any, plain bool) string {
-	if plain {
-		text, _ := fields["apiVersion"].(string)
-		return text
-	}
-	var head struct {
-		APIVersion string `json:"apiVersion"`
-	}
-	if sigsyaml.Unmarshal(d.text, &head) != nil {
-		return ""
-	}
-	return head.APIVersion
-}
-
-// unmarshal does what kustomize does with a kustomization file after parsing it. It answers false if kustomize would
-// refuse it.
-func unmarshal(fields map[string]any, k *types.Kustomization) bool {
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return false
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	parsed := types.Kustomization{}
-	if dec.Decode(&parsed) != nil {
-		return false
-	}
-	*k = parsed
-	return true
 }
 
 func (d *directory) wrong(err error) error {
