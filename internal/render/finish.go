@@ -189,6 +189,10 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 	if !lost && b.ctx.Err() == nil {
 		return
 	}
+	if err := v.check(); err != nil {
+		b.errs = append(b.errs, manifest.Fault(f.object, &spoilingError{err, f.name(), "rename the key, or name another ConfigMap or Secret"}, "spec", "postBuild"))
+		return
+	}
 	for _, p := range objects {
 		if !p.spoils(v) {
 			continue
@@ -203,7 +207,7 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 	}
 }
 
-// spoilingError is a mistake in a file or in the variables of an object, for which all of its Kustomization fails.
+// spoilingError is a mistake in a file, in variables, or in how an object uses them, for which all of its Kustomization fails.
 type spoilingError struct {
 	err  error
 	name string
