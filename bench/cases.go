@@ -75,6 +75,7 @@ func groups(o *options) []group {
 		{name: fmt.Sprintf("validate, %d objects", scaleOf(o).Objects), contenders: validated()},
 		{name: fmt.Sprintf("a repository of %d apps with a Kustomization each", scaleOf(o).Apps), contenders: apps()},
 		{name: fmt.Sprintf("a repository of %d apps in namespaces, below one Kustomization that patches them", scaleOf(o).Apps), contenders: namespaced()},
+		{name: fmt.Sprintf("a repository of %d apps with components and settings", scaleOf(o).HomeApps), contenders: home()},
 		{name: fmt.Sprintf("a repository of %d clusters with %d apps", scaleOf(o).Clusters, scaleOf(o).ClusterApps), contenders: fleet()},
 		{name: fmt.Sprintf("one changed file of %d objects", 2*scaleOf(o).HookApps), contenders: changed()},
 		{name: "index " + describe(o, 0), contenders: indexed(0, true)},

@@ -29,15 +29,15 @@ type scale struct {
 	Many    int // charts that are fetched in one run
 	Objects int // that are validated
 
-	Apps, HookApps        int // with a Kustomization each, in a repository of one cluster
-	Clusters, ClusterApps int // of a repository
+	Apps, HookApps, HomeApps int // with a Kustomization each, in a repository of one cluster
+	Clusters, ClusterApps    int // of a repository
 }
 
 func scaleOf(o *options) scale {
 	if o.smoke {
-		return scale{Indexes: slices.Concat([]size{{"small", 3, 4}, {"large", 6, 8}}, umbrellaSizes(6, 4), lockedSizes(3, 2)), Tags: 250, Many: 5, Objects: 20, Apps: 20, HookApps: 5, Clusters: 3, ClusterApps: 2}
+		return scale{Indexes: slices.Concat([]size{{"small", 3, 4}, {"large", 6, 8}}, umbrellaSizes(6, 4), lockedSizes(3, 2)), Tags: 250, Many: 5, Objects: 20, Apps: 20, HookApps: 5, HomeApps: 6, Clusters: 3, ClusterApps: 2}
 	}
-	return scale{Indexes: slices.Concat([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50), lockedSizes(25, 12)), Tags: 10_000, Many: 100, Objects: 500, Apps: 2000, HookApps: 120, Clusters: 30, ClusterApps: 20}
+	return scale{Indexes: slices.Concat([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50), lockedSizes(25, 12)), Tags: 10_000, Many: 100, Objects: 500, Apps: 2000, HookApps: 120, HomeApps: 350, Clusters: 30, ClusterApps: 20}
 }
 
 // chosen is the chart and version that is asked for: one in the middle.

@@ -26,6 +26,14 @@ func namespaced() []contender {
 	})
 }
 
+// home validates a repository as large as the largest that people have at home: its apps share components, with volumes, and have
+// files of settings.
+func home() []contender {
+	return repositories(func(j *job) ([]string, error) {
+		return []string{"validate", "-R", "-f", "."}, writeHome(j.work, j.scale.HomeApps)
+	})
+}
+
 // changed validates one file of a repository, as a hook does.
 func changed() []contender {
 	return repositories(func(j *job) ([]string, error) {
@@ -92,6 +100,26 @@ func writeNamespaces(root string, count int) error {
 		files[dir+name+"/ks.yaml"] = strings.Replace(files[dir+name+"/ks.yaml"], "name: flux-system}", "name: flux-system, namespace: flux-system}", 1)
 		files[dir+name+"/app/kustomization.yaml"] = "resources: [release.yaml]\n"
 		files[dir+name+"/app/release.yaml"] = strings.ReplaceAll(appOf(name), "repository: ghcr.io/example/app", `repository: "ghcr.io/example/${APP}", host: "${APP}.${DOMAIN}"`)
+	}
+	return writeFiles(root, files)
+}
+
+// writeHome adds to the shape of writeNamespaces what apps have beside their release.
+func writeHome(root string, count int) error {
+	if err := writeNamespaces(root, count); err != nil {
+		return err
+	}
+	volume := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: \"${APP}\"}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: \"${CAPACITY:=5Gi}\"}}}\n"
+	backup := "apiVersion: volsync.backube/v1alpha1\nkind: ReplicationSource\nmetadata: {name: \"${APP}\"}\nspec: {sourcePVC: \"${APP}\", trigger: {schedule: 0 * * * *}, restic: {repository: \"${APP}-volsync\"}}\n"
+	files := map[string]string{
+		"components/volsync/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [claim.yaml, backup.yaml]\n",
+		"components/volsync/claim.yaml":         volume,
+		"components/volsync/backup.yaml":        backup,
+	}
+	for i := range count {
+		dir := fmt.Sprintf("apps/namespace-%02d/app-%04d/app/", i/appsOfNamespace, i)
+		files[dir+"kustomization.yaml"] = "components: [../../../../components/volsync]\nresources: [release.yaml]\nconfigMapGenerator:\n- {name: settings, files: [config.yaml]}\ngeneratorOptions: {disableNameSuffixHash: true}\n"
+		files[dir+"config.yaml"] = strings.Repeat("key: value\n", 40)
 	}
 	return writeFiles(root, files)
 }
