@@ -20,7 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// app is what the subcommands of one run share. Run makes it; the command that was asked for changes it, in one goroutine,
+// app is what the subcommands of one run share. Run makes it; the chosen command changes it, in one goroutine,
 // and it ends with the process.
 type app struct {
 	env     *Env

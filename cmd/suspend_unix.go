@@ -15,7 +15,7 @@ import (
 const stoppedWithin = 100 * time.Millisecond
 
 // onSuspension has suspended called whenever the user puts the program aside, with Ctrl-Z, to suspend it when it is ready.
-// That goes on until the process ends: once asked for, the signal has lost its default action in Go.
+// That goes on until the process ends: once a program has subscribed to it, Go never restores the signal's default action.
 func onSuspension(suspended func(suspend func())) {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return
@@ -35,8 +35,8 @@ func foreground(terminal int) bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
-// suspend stops the process and returns when it goes on. It sends the signal that stops who reads in the background,
-// which no one asked for. Unlike SIGSTOP that does nothing to a process that no shell could continue.
+// suspend stops the process and returns when it goes on. It sends the signal that stops background readers,
+// to which this program has not subscribed. Unlike SIGSTOP that does nothing to a process that no shell could continue.
 func suspend() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

@@ -57,12 +57,12 @@ type CloudOptions struct {
 	Reach Reach // of the identity of the machine
 	// Acquire waits for one of the places that a host has for this process, until release is called. Nil is without limit.
 	Acquire func(ctx context.Context, host string) (release func(), err error)
-	// Leave gives up the place that the request of a context has at its registry, while a cloud is asked for its login: the
+	// Leave gives up the place that the request of a context has at its registry, while it waits for a cloud's login: the
 	// login may need places at the same host. Nil if requests have none.
 	Leave func(ctx context.Context)
 }
 
-// ofMachine are the options with which the identity of the machine is asked for: the environment's alone.
+// ofMachine are the options for the identity of the machine: those of the environment only.
 func (o CloudOptions) ofMachine() CloudOptions {
 	o.Identity, o.Proxy = nil, nil
 	return o

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// acrScope asks for a token that is good for container registries alone, in every cloud of Azure.
+	// acrScope limits a token to container registries, in every cloud of Azure.
 	acrScope = "https://containerregistry.azure.net/.default"
 	// acrUser is the user name that goes with a refresh token in place of a password.
 	acrUser = "00000000-0000-0000-0000-000000000000"

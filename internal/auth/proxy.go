@@ -17,7 +17,7 @@ import (
 // proxyFunc is the proxy of the manifest, else that of the environment.
 func (o TransportOptions) proxyFunc() func(*http.Request) (*url.URL, error) {
 	if o.Proxy != nil {
-		return http.ProxyURL(o.Proxy.URL()) // for every host, whatever NO_PROXY says: it was asked for by name
+		return http.ProxyURL(o.Proxy.URL()) // for every host, whatever NO_PROXY says: a manifest named it
 	}
 	proxy := proxyFunc(o.Getenv)
 	if proxy == nil || !o.Identity.reveal().skipped {

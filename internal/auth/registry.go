@@ -15,7 +15,7 @@ import (
 // maxChallengeBody is how much of a 401's body is read to use its connection again.
 const maxChallengeBody = 64 << 10
 
-// Tokens keeps what the registries of one run asked for and handed out, so that each repository costs one token however
+// Tokens keeps the challenges and tokens of the registries of one run, so that each repository costs one token however
 // many objects read it. Nothing is shared between different credentials or TLS settings.
 type Tokens struct {
 	now func() time.Time
@@ -40,12 +40,12 @@ type hostState struct {
 
 	mu     sync.Mutex
 	known  bool
-	wanted challenge // scheme "" if the registry asked for nothing
+	wanted challenge // scheme "" without a challenge
 }
 
 // RegistryOptions says how one registry is reached.
 type RegistryOptions struct {
-	// Registry has the scheme, host and port of the registry's API: https, or http where the user asked for it.
+	// Registry has the scheme, host and port of the registry's API: https, or http if the user chose it.
 	Registry *url.URL
 	// Identity has the TLS settings. Its user name and password are not used: they have to be among the Logins.
 	Identity *Identity
@@ -60,7 +60,7 @@ type RegistryOptions struct {
 	// another; Leave gives it up. The context is the request's. Nil is without limit.
 	Enter func(ctx context.Context, at *url.URL) error
 	Leave func(ctx context.Context)
-	// Write asks for the right to write to a repository, too.
+	// Write requests the right to write to a repository, too.
 	Write bool
 	// AllowPrivate lets a public registry with a login of the environment redirect to private addresses.
 	AllowPrivate bool
@@ -192,7 +192,6 @@ func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.secondTry(out, resp)
 }
 
-// send sends a request to the registry, whatever else was asked for it before.
 func (t *registryTransport) send(r *http.Request) (*http.Response, error) {
 	if err := t.options.enter(r.Context(), r.URL); err != nil {
 		return nil, err
@@ -298,7 +297,7 @@ func (t *registryTransport) authorization(r *http.Request, wanted challenge, sta
 // Scrub replaces every secret that this transport has sent in a text from outside: servers echo what they are shown.
 func (t *registryTransport) Scrub(text string) string { return t.sent.scrub(text) }
 
-// login asks for the credential, which may run a helper or ask a cloud: only once a registry wants one.
+// login fetches the credential, which may run a helper or call a cloud: only once a registry wants one.
 func (t *registryTransport) login(ctx context.Context, repository string) (Login, error) {
 	if t.options.Logins == nil {
 		return Login{}, nil

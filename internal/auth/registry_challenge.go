@@ -123,8 +123,8 @@ func pullScope(path string) string {
 	return "repository:" + rest[:end] + ":pull"
 }
 
-// mergeScopes adds what the registry asks for to what is known to be needed, without the right to write or delete:
-// who needs that has asked for it. The result is sorted and free of doubles.
+// mergeScopes adds the registry's scopes to those that are known to be needed, without the right to write or delete:
+// a caller that needs that has named it. The result is sorted and free of doubles.
 func mergeScopes(needed, asked string) string {
 	scopes := strings.Fields(needed)
 	for _, s := range strings.Fields(asked) {

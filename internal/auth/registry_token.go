@@ -73,10 +73,10 @@ func (e *TokenError) AuthFailure() bool {
 // Transient reports whether asking again may help.
 func (e *TokenError) Transient() bool { return finding.TransientStatus(e.Code) }
 
-// RetryAfter is the wait that the server asks for, or 0.
+// RetryAfter is how long the server wants clients to wait, or 0.
 func (e *TokenError) RetryAfter() time.Duration { return e.wait }
 
-// tokenKey is what a token is good for. The scope is the needed one; the token may have been asked for with more.
+// tokenKey is what a token is good for. The scope is the needed one; the token may have been requested with more.
 type tokenKey struct {
 	host           hostKey
 	realm, service string
@@ -94,7 +94,7 @@ type token struct {
 }
 
 // token returns an Authorization header, from an earlier request if that is still good. stale is the header that the
-// registry has just refused, if there was one: it has expired early, or the registry asks for more than was known.
+// registry has just refused, if there was one: it has expired early, or the registry requires a wider scope than before.
 func (t *registryTransport) token(ctx context.Context, wanted challenge, scope string, cred Credential, stale string) (string, error) {
 	realm, err := checkRealm(wanted.params["realm"], t.options.Registry, t.options.ambient() != nil && !cred.IsZero())
 	if err != nil {

@@ -24,7 +24,7 @@ func WithRequests(ctx context.Context, begin func() (ended func(Request))) conte
 	return context.WithValue(ctx, requestsKey{}, begin)
 }
 
-// reported sends a request through send, and reports it if the context asks for that.
+// reported sends a request through send, and reports it to the context's function, if it has one.
 func reported(r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 	begin, ok := r.Context().Value(requestsKey{}).(func() func(Request))
 	if !ok {

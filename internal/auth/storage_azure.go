@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// azureStorageScope asks for a token that is good for object stores alone, in every cloud of Azure.
+// azureStorageScope limits a token to object stores, in every cloud of Azure.
 const azureStorageScope = "https://storage.azure.com/.default"
 
 // The keys of the Secret of a Bucket at Azure that name an identity. source-controller has the same.
@@ -40,7 +40,7 @@ type AzureStorage struct {
 
 // NewAzureStorage returns the identity that a Secret names: that of a client with its secret or its certificate, or the
 // machine's of this client ID. No server is asked before the first token is needed. A route that a manifest chose is a
-// *WithheldError if the machine's own identity is asked for.
+// *WithheldError if the machine's own identity would be needed.
 func NewAzureStorage(o CloudOptions, on Route, c *AzureClient) (*AzureStorage, error) {
 	host := on.to.Hostname()
 	s := &AzureStorage{host: host, failures: keepFailures(cloudClient(o))}

@@ -27,7 +27,7 @@ type GoogleStorage struct {
 	host string
 	now  func() time.Time
 
-	turn  chan struct{} // held while a token is asked for
+	turn  chan struct{} // held while a token is requested
 	token *oauth2.Token
 }
 

@@ -26,7 +26,7 @@ const maxIdlePerHost = 4
 type TransportOptions struct {
 	Identity *Identity
 	// Base is the repository's URL: only requests to its scheme, host and port carry the identity. User and password
-	// in it count as basic credentials, if the identity has none. A nil Base lets the identity go nowhere.
+	// in it count as basic credentials, if the identity has none. With a nil Base, the identity is sent to no server.
 	Base *url.URL
 	// PassCredentials lets it go to other hosts too, but not from https to http.
 	PassCredentials bool

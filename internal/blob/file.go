@@ -21,7 +21,7 @@ type File struct {
 }
 
 // Create makes an empty temporary file in a directory, which stays until it is closed. Where the system allows it, it has no
-// name, so that a killed run leaves its bytes nowhere.
+// name, so that a killed run leaves no bytes behind.
 func Create(dir string) (*File, error) {
 	file, err := os.CreateTemp(dir, "")
 	if err != nil {

@@ -33,11 +33,11 @@ type Scope struct {
 	Identity string
 	// Shown is the source for people, without anything secret.
 	Shown string
-	// Item is what is asked for, for people.
+	// Item is what was requested, in words.
 	Item string
 	// Private is true if a login took part, or may have.
 	Private bool
-	// Named is true if the source has named the bytes that are asked for, in an answer that it gave to this identity, and
+	// Named is true if the source has named the requested bytes, in an answer that it gave to this identity, and
 	// gives them to whom it names them to. If it is false, as for an entry of a lock file or an archive that needs a login of
 	// its own, they are those of this identity: it has to be the one that they were stored for, or are.
 	Named bool

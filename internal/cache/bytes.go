@@ -99,7 +99,7 @@ func (w *watched) Write(b []byte) (int, error) {
 
 var errNoSource = errors.New("no source is named")
 
-// check refuses what comes from nowhere, and what cannot name a file.
+// check refuses an entry without a source, and one that cannot name a file.
 func (c *Cache) check(s Scope, d digest.Digest) error {
 	if s.Source == "" {
 		return errNoSource

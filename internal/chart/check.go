@@ -156,8 +156,8 @@ func Metadata(r io.Reader, l Limits) (*helmchart.Metadata, error) {
 	return c.metadata()
 }
 
-// MatchName reports whether a chart's own name is the one it was asked for by. In an OCI registry a chart may be asked
-// for by a path, of which the last element is its name.
+// MatchName reports whether a chart's own name is the one it was requested by. In an OCI registry a chart may be
+// requested by a path, whose last element is its name.
 func MatchName(got, want string) bool {
 	return path.Base(got) == path.Base(want)
 }

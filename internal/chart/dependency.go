@@ -22,7 +22,7 @@ const maxCycle = 100
 // Missing returns the dependencies that a chart requires and does not contain, in the order in which it names them:
 // those of its lock file if it has one, else those of its metadata. Conditions and tags make no difference. A chart
 // that is contained satisfies the requirements that name it. The warnings are about a lock file that is out of date,
-// and about contained charts of a version that was not asked for.
+// and about contained charts of another version than the required one.
 func Missing(c *helmchart.Chart) (missing []*helmchart.Dependency, warnings []string) {
 	required := c.Metadata.Dependencies
 	if c.Lock != nil {

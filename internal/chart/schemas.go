@@ -208,7 +208,7 @@ func opaque(id string) bool {
 	return err == nil && u.Opaque != "" && u.Scheme+":" != urn
 }
 
-// urn begins names that Helm looks up nowhere.
+// urn is the prefix of names that Helm never looks up.
 const urn = "urn:"
 
 // drafts are the documents that every Helm has.

@@ -16,7 +16,7 @@ import (
 type Asking struct {
 	Way     []string // authorities, proxies, and whether anything is checked
 	Login   []string // what the source is asked with
-	Private bool     // a manifest or this machine has a login for it, whether or not the source asks for one
+	Private bool     // a manifest or this machine has a login for it, whether or not the source requires one
 }
 
 // asker is an object that has a source.

@@ -50,7 +50,7 @@ type Options struct {
 type Reader struct {
 	lookup Lookup
 	o      Options
-	own    func() *auth.Ambient // of the user; nothing of them is read before a repository asks for it
+	own    func() *auth.Ambient // of the user; read when the first repository requires a login
 	cloud  func() *auth.Cloud   // of the machine
 }
 

@@ -38,7 +38,7 @@ type Repository struct {
 func (c *Repository) Err() error { return first(c.Problems) }
 
 // Server reads the Secrets of a HelmRepository on an HTTP server. In place of a missing Secret it takes the login that
-// Helm has for the URL, if that is asked for.
+// Helm has for the URL, if an option says so.
 func (r *Reader) Server(ctx context.Context, obj *sourcev1.HelmRepository) *Repository {
 	c, cert := r.repository(obj)
 	if c.missing && r.o.Missing == MissingAmbient && len(c.Problems) == 0 {

@@ -101,7 +101,7 @@ func (r *Reader) BucketCertificates(namespace string, ref *meta.LocalObjectRefer
 	return r.tls(identity), err
 }
 
-// STS is what spec.sts of a Bucket asks for, nil if it is not there.
+// STS is spec.sts of a Bucket, nil without one.
 func (r *Reader) STS(obj *sourcev1.Bucket) (*bucket.STS, error) {
 	sts := obj.Spec.STS
 	if sts == nil {

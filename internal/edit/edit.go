@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// File is the text of one file, with the edits that were asked for. It belongs to one goroutine.
+// File is the text of one file, with its pending edits. It belongs to one goroutine.
 type File struct {
 	data      []byte
 	documents []*Document
@@ -118,7 +118,7 @@ func parse(text []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// Set asks for another value of a scalar, in the quotes that it has; in a literal block it may have several lines. A plain scalar gets double quotes if its new text
+// Set changes the value of a scalar, and keeps its quotes; in a literal block it may have several lines. A plain scalar gets double quotes if its new text
 // would otherwise be read as another type. Setting the value that is already there is no edit; of two values for one
 // scalar the last one counts.
 func (d *Document) Set(n *yaml.Node, value string) error {
@@ -146,7 +146,7 @@ func (d *Document) Set(n *yaml.Node, value string) error {
 	return nil
 }
 
-// Keep takes back what was asked for about a node.
+// Keep drops the pending edits of a node.
 func (d *Document) Keep(n *yaml.Node) {
 	if i := d.spliceOf(n); i >= 0 {
 		d.splices = slices.Delete(d.splices, i, i+1)
@@ -294,7 +294,7 @@ func same(before, after *yaml.Node, wanted map[*yaml.Node]string, inserted map[*
 // Text is the text of the document, without the separators around it.
 func (d *Document) Text() []byte { return bytes.TrimPrefix(d.text, []byte("\ufeff")) }
 
-// Put asks for other documents in the place of one, at least one, in the place of all edits of it. They are texts as
+// Put replaces a document, and all edits of it, by other documents, at least one. They are texts as
 // [Document.Text] returns them; a document that stays is put with its own text.
 func (d *Document) Put(texts ...[]byte) { d.instead = texts }
 

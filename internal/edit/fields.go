@@ -30,7 +30,7 @@ type fieldsEdit struct {
 	moved   []string // comments that another document gets
 }
 
-// ReplaceField asks for other fields in the place of a key and its value, none for its removal. Comments in what goes are
+// ReplaceField replaces a key and its value by other fields; with none, it removes them. Comments in what goes are
 // kept above what comes, except those that moved.
 func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, moved ...string) error {
 	i, err := d.editable(mapping, key)
@@ -90,7 +90,7 @@ func (d *Document) replaceInFlow(e *fieldsEdit, i, start, end int) error {
 	return nil
 }
 
-// InsertFields asks for further fields behind a key of a mapping.
+// InsertFields adds fields after a key of a mapping.
 func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field) error {
 	i, err := d.editable(mapping, after)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Quote asks for quotes around a plain scalar that is read as a number, a boolean or a date. Its text stays.
+// Quote puts quotes around a plain scalar that is read as a number, a boolean or a date. Its text stays.
 func (d *Document) Quote(n *yaml.Node) error {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.ShortTag() == "!!str" || n.ShortTag() == "!!null" {
 		return fmt.Errorf("the value needs no quotes")
@@ -24,7 +24,7 @@ func (d *Document) Quote(n *yaml.Node) error {
 	return nil
 }
 
-// Insert asks for a further key of a mapping, behind the key that is named after. The value must be a plain text that fits
+// Insert adds a key to a mapping, after the key that is named. The value must be a plain text that fits
 // on a line.
 func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
 	i := keyIndex(mapping, after)
@@ -97,7 +97,7 @@ type Region struct {
 	Text                    string
 }
 
-// Region is what was asked for about a node. It is false if nothing was, or if more than a part of one line goes.
+// Region is the pending edit of a node. It is false without one, or if the edit is larger than a part of one line.
 func (d *Document) Region(n *yaml.Node) (Region, bool) {
 	i := d.spliceOf(n)
 	if i < 0 || countBreaks(d.text[d.splices[i].start:d.splices[i].end]) > 0 {

@@ -39,7 +39,7 @@ func (e *StatusError) AuthFailure() bool {
 	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 }
 
-// RetryAfter is the wait that the server asks for, or 0.
+// RetryAfter is how long the server wants clients to wait, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
 // Hint says what to do, or is empty.

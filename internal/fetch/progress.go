@@ -13,7 +13,7 @@ type Progress struct {
 
 	// Wait is not zero when the attempt has failed and the next one starts after this time.
 	Wait time.Duration
-	// RateLimited says that it was the server who asked for the wait.
+	// RateLimited says that the server requested the wait.
 	RateLimited bool
 }
 

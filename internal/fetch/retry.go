@@ -89,7 +89,7 @@ func interrupted(ctx context.Context, err error) error {
 	}
 }
 
-// requestedWait finds the wait that the server asked for.
+// requestedWait is how long the server wants clients to wait.
 func requestedWait(err error) (time.Duration, bool) {
 	var e interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &e) || e.RetryAfter() <= 0 {

@@ -35,7 +35,7 @@ func NormalizeURL(raw string) (string, error) {
 	return u.String(), nil
 }
 
-// indexName is what is asked for below the URL of a Helm repository.
+// indexName is the file below the URL of a Helm repository.
 const indexName = "/index.yaml"
 
 // NamesIndex reports whether a URL is that of an index, instead of the directory that holds it. A path with escapes that

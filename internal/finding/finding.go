@@ -17,7 +17,7 @@ type Code string
 // Severity says what a finding does to the result of a run.
 type Severity string
 
-// The severities. Errors fail the run; warnings do with --strict; notes are only shown where more is asked for.
+// The severities. Errors fail the run; warnings do with --strict; most notes are only shown with -v.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -134,7 +134,7 @@ const (
 
 //go:generate go test -run TestPage -update .
 
-// Rules lists all rules by code. They are put together when they are asked for: most runs have no use for them.
+// Rules lists all rules by code. They are built on use: most runs need none of them.
 func Rules() []Rule {
 	var all []Rule
 	for _, group := range []func() []Rule{

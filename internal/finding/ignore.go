@@ -12,7 +12,7 @@ type Ignores struct {
 	seen map[Pos]bool
 }
 
-// Ignore is a comment that asks for findings to be kept quiet.
+// Ignore is a comment that silences findings.
 type Ignore struct {
 	Pos    Pos // of the comment
 	Length int // of the comment, in bytes
@@ -51,7 +51,7 @@ func (s *Ignores) Add(kind, namespace, name string, comments []Ignore) {
 	}
 }
 
-// Silences reports whether a comment asks for a finding to be kept quiet, and why, and remembers that it did.
+// Silences reports whether a comment silences a finding, and why, and records that it did.
 func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 	if len(s.list) == 0 {
 		return "", false
@@ -77,7 +77,7 @@ func (i *ignore) names(code Code) bool {
 	return false
 }
 
-// Findings are the comments that have no effect. All findings must have been asked for before.
+// Findings are the comments that have no effect. All findings must have been passed to Silences before.
 func (s *Ignores) Findings() []Finding {
 	var found []Finding
 	for _, i := range s.list {

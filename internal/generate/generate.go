@@ -52,7 +52,7 @@ type Artifact struct {
 	Dropped []string // files that were copied, but that no artifact has
 }
 
-// Validate judges a spec as the controller does before it asks for any source.
+// Validate checks a spec as the controller does before it reads any source.
 func Validate(spec *swv1.ArtifactGeneratorSpec) *Error {
 	refuse := func(message string, path ...any) *Error {
 		return &Error{ValidationFailed, append([]any{"spec"}, path...), message, true}

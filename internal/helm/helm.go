@@ -88,7 +88,7 @@ func (e *UnknownError) Hint() string {
 	return finding.OtherHelm
 }
 
-// Find finds a helm and asks for its version.
+// Find finds a helm and its version.
 func Find(ctx context.Context, o Options) (*Tool, error) {
 	path, err := find(o)
 	if err != nil {
@@ -113,7 +113,7 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 	return t, nil
 }
 
-// choose asks for the version as each of the children that this system may have, and keeps to the first that answers: the
+// choose runs helm version in each kind of child that this system may have, and keeps to the first that works: the
 // kernel may refuse a namespace, which costs nothing, and a program such as a wrapper of snap may fail in one, which decides
 // it for the others, too.
 func (t *Tool) choose(ctx context.Context) (out []byte, err error) {

@@ -1,5 +1,5 @@
 // Package index reads a Helm repository's index.yaml, in YAML or JSON, in bounded memory: one pass while it is
-// downloaded, and afterwards only the charts that are asked for. It does not know where the bytes come from, and does not
+// downloaded, and afterwards only the charts that are needed. It does not know where the bytes come from, and does not
 // choose a version.
 package index
 

@@ -140,7 +140,7 @@ func (d *derivations) Chart(release *manifest.Object) *manifest.Object {
 // that helm-controller makes of it.
 func (inv *Inventory) Objects() []*manifest.Object { return inv.Derivations().objects }
 
-// Derivations makes the HelmCharts when they are first asked for.
+// Derivations makes the HelmCharts on first use.
 func (inv *Inventory) Derivations() *derivations {
 	inv.deriveOnce.Do(func() { inv.derivations = inv.deriveAll() })
 	return inv.derivations

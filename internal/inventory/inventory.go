@@ -22,7 +22,7 @@ import (
 )
 
 // Inventory hands out the objects of the input as the API server would have
-// stored them. Each object is judged once, when it is first asked for. It is
+// stored them. Each object is judged once, on first use. It is
 // safe for many goroutines. New makes it of a Set that no longer changes; it ends with
 // the run.
 type Inventory struct {
@@ -51,7 +51,7 @@ func New(set *manifest.Set) *Inventory {
 func (inv *Inventory) Refuse(refuse func(*manifest.Object) error) { inv.refuse = refuse }
 
 // Part says what a run is about, if not about all objects. Of releases beside it, and of their HelmCharts, only what they are is
-// kept: they are judged again if they are asked for. It comes before anything else.
+// kept: they are judged again on use. It comes before anything else.
 func (inv *Inventory) Part(has func(*manifest.Object) bool) { inv.part = has }
 
 // spare forgets how an object was judged that is beside the part.

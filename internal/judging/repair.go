@@ -116,7 +116,7 @@ func (x *fixer) file(name string) *editedFile {
 	return file
 }
 
-// apply asks for the edit of a finding, unless the text is another than its remedy is about, or another finding asks for
+// apply adds the edit of a finding, unless the text is not what its remedy is about, or another finding needs
 // another edit of the same value.
 func (x *fixer) apply(f *finding.Finding) {
 	rule, ok := finding.Lookup(string(f.Code))

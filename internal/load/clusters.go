@@ -19,7 +19,7 @@ import (
 // A Cluster is one of those that the manifests hold.
 type Cluster struct {
 	*render.Cluster
-	Name  string // "" if it begins nowhere
+	Name  string // "" without a cluster directory
 	Shown string // its name where the input holds several, else ""
 }
 

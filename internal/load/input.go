@@ -20,7 +20,7 @@ import (
 type Input struct {
 	Set       *manifest.Set
 	Cluster   string   // its name where there are several, else ""
-	Called    string   // its name, "" if it begins nowhere
+	Called    string   // its name, "" without a cluster directory
 	Begins    string   // the directory that it begins in
 	Loose     bool     // it is about files that nothing applies
 	Unreached []string // files that nothing applies, of all clusters

@@ -188,7 +188,7 @@ type Wanted struct {
 	Revision string
 }
 
-// Fits returns the fields in which an entry does not fit what its object asks for now; none means that the entry can be
+// Fits returns the fields in which an entry differs from its object; none means that the entry can be
 // used.
 func (e *Entry) Fits(now Wanted) []Difference {
 	if now.Revision == "" {

@@ -125,7 +125,7 @@ func (l *Locking) choose(inputs []*load.Input) error {
 	return nil
 }
 
-// cluster does what is asked for with one cluster.
+// cluster runs the command for one cluster.
 func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 	l.Code = exit.Worst(l.Code, in.Code)
 	l.unreadable = l.unreadable || in.Code == exit.Usage

@@ -36,7 +36,7 @@ type document struct {
 	whole     []byte // the text of the file
 	index     int    // of the document in it
 
-	// root is the tree with positions, parsed again when it is first asked for.
+	// root is the tree with positions, parsed again on first use.
 	root func() (*yaml.Node, error)
 	// ignores are the comments about findings, of all objects in it; read like root.
 	ignores func() []finding.Ignore

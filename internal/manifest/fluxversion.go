@@ -30,7 +30,7 @@ type FluxNote struct {
 // FluxInstances, and of the sources that Flux itself is published in. Each is there once, as it is written.
 func (s *Set) FluxVersions() []FluxNote { return s.flux }
 
-// installed is the version of Flux that a source holds, or that a release of the chart flux-instance asks for; "" for anything else.
+// installed is the version of Flux that a source holds, or that a release of the chart flux-instance sets; "" for anything else.
 func installed(o *Object) string {
 	of := func(path ...any) string { return At[string](o.Content["spec"], path...) }
 	url := strings.TrimSuffix(of("url"), ".git")

@@ -103,7 +103,7 @@ func splitComment(line string, isText func(int) bool) (content, comment string) 
 	return line, ""
 }
 
-// ignoring reports whether a comment asks for something to be ignored, and what.
+// ignoring reports whether a comment silences something, and what.
 func ignoring(comment string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(strings.TrimLeft(comment, "# \t"), ignoreMark)
 	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')

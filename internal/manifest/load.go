@@ -277,7 +277,7 @@ func (l *loader) found(name string, walked bool) {
 		return
 	}
 	if err != nil || info.IsDir() {
-		// Editors leave links to nowhere as locks.
+		// Editors use dangling links as locks.
 		l.read = append(l.read, &File{skips: []Skip{{File: name, Reason: "not a regular file"}}})
 		return
 	}

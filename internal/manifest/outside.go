@@ -45,7 +45,7 @@ func (b *bounds) name(dir string) {
 func (b *bounds) out(dir, name string) bool {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return false // it leads nowhere
+		return false // a dangling link
 	}
 	real = absolutePath(real)
 	if file.Below(real, b.root(dir)) || slices.ContainsFunc(b.named, func(named string) bool { return file.Below(real, named) }) {

@@ -49,7 +49,7 @@ type Set struct {
 	opened  map[*Object]Opened
 	parsing *parsing
 
-	mu    sync.Mutex // of what follows, and of the documents of Secrets, which are read when they are asked for
+	mu    sync.Mutex // of what follows, and of the documents of Secrets, which are read on use
 	notes map[key]Note
 
 	index func() *index

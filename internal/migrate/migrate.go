@@ -44,7 +44,7 @@ type File struct {
 type Input struct {
 	Files   []File
 	Objects []*Object
-	// Asked is false if arguments select objects: then only those that are asked for change.
+	// All is false if arguments select objects: then only these change.
 	All bool
 	// Current is the API version to write for an old one, "" for one that is current or unknown.
 	Current func(apiVersion, kind string) string

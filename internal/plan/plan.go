@@ -97,7 +97,7 @@ type Change struct {
 	// Release is the Helm release that it is about; Replaces is one that is uninstalled before.
 	Release  *Target `json:"release,omitempty"`
 	Replaces *Target `json:"replaces,omitempty"`
-	// Chart is what the manifest asks for, Before and After what that is, if it was looked for.
+	// Chart is that of the manifest, Before and After what it resolves to, if it was looked up.
 	Chart  string `json:"chart,omitempty"`
 	Before *Chart `json:"before,omitempty"`
 	After  *Chart `json:"after,omitempty"`
@@ -106,7 +106,7 @@ type Change struct {
 	ValuesAfter  string `json:"valuesAfter,omitempty"`
 	// Manifests sums up what changes in the objects, if they were rendered.
 	Manifests *Manifests `json:"manifests,omitempty"`
-	// Diffs are unified diffs, if they were asked for.
+	// Diffs are unified diffs, if an option requests them.
 	Diffs []Diff `json:"diffs,omitempty"`
 }
 

@@ -35,7 +35,7 @@ type Release struct {
 	// Origin is equal for releases that take the same chart, whatever that is: then neither has a Chart.
 	Origin string
 	Chart  *Chart
-	// Asked is the chart and the version that the manifest asks for.
+	// Asked is the chart and version of the manifest.
 	Asked string
 	// Values is the digest of the composed values, "" if it cannot be known. ValuesKey is equal for releases whose values
 	// are equal as far as they are known.

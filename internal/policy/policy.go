@@ -1,4 +1,4 @@
-// Package policy chooses one tag of a list as an ImagePolicy of Flux asks for it, and reads the markers by which fields of
+// Package policy chooses one tag of a list by an ImagePolicy of Flux, and reads the markers by which fields of
 // manifests follow policies. It does no I/O and does not know where the tags come from. The behaviour is that of
 // image-reflector-controller and image-automation-controller.
 package policy

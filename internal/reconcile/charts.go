@@ -27,9 +27,9 @@ type warner interface {
 	debugf(format string, args ...any)
 }
 
-// charts are the published charts of a repository. Errors of choose have no reason yet: what is
-// asked for may be a dependency. A *downloadError reports that the version is known, but what it
-// is could not be had.
+// charts are the published charts of a repository. Errors of choose have no reason yet: the
+// chart may be a dependency. A *downloadError reports that the version is known, but its archive could
+// not be fetched.
 type charts interface {
 	chooser[*resolvedChart]
 	// refused attaches to an error of choose the reason that source-controller has for it.

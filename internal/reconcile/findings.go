@@ -174,7 +174,7 @@ func steps(field string) []any {
 	return path
 }
 
-// Cause is equal for failures that are one server's: it cannot be reached, or answers nothing that was asked for. It is empty for a
+// Cause is equal for failures that are one server's: it cannot be reached, or answers no request. It is empty for a
 // failure that may be the object's own.
 func (r *Result) cause() string {
 	code, why := CodeOf(r.Failure), ""

@@ -28,7 +28,7 @@ type gitReconciliation struct {
 	obj *sourcev1.GitRepository
 }
 
-// choose fetches the files of the commit that the object asks for.
+// choose fetches the files of the commit that spec.ref names.
 func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verification == nil

@@ -145,7 +145,7 @@ func (p *chartReconciliation) reuse(obj *sourcev1.HelmChart, build status.Build)
 	p.complete(obj, build)
 }
 
-// complete reports the artifact that is in storage now as the one asked for.
+// complete reports the artifact that is in storage now as the result.
 func (p *chartReconciliation) complete(obj *sourcev1.HelmChart, build status.Build) {
 	if build.Stage == status.New {
 		build.Stage = status.Pulled

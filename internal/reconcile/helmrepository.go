@@ -240,7 +240,7 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst in
 	return nil, "", status.Failed.Wrap(fetchIndexError(err))
 }
 
-// readIndex asks for another index than the stored one, else than the one in the cache.
+// readIndex fetches the index, unless the server says that it is the stored one or, without that, the one in the cache.
 func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
 	_, server := repo.indexed.(*helmrepo.Repository)
 	switch {

@@ -121,7 +121,7 @@ func (k *kind) events(prev status.Previous, out status.Outcome) []status.Event {
 // objectSteps are what is particular to the reconciliation of one object. They fill the
 // reconciliation that they were made with, and end with it.
 type objectSteps interface {
-	// choose finds out what the spec asks for now, verified as far as that is asked for, and
+	// choose finds out what the spec resolves to now, verified as far as it requires, and
 	// downloads no archive but what that takes. It returns what is left to do, nil for nothing.
 	// An error becomes the outcome's failure.
 	choose(ctx context.Context) (*remainder, error)
@@ -129,7 +129,7 @@ type objectSteps interface {
 	source() Source
 }
 
-// remainder is what is left to do for an object once it is known what its spec asks for. A run
+// remainder is what is left to do for an object once its spec is resolved. A run
 // does one of the two.
 type remainder struct {
 	// compare reports what a controller would see now, before it fetches. Nothing is stored.

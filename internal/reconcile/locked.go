@@ -48,12 +48,12 @@ const (
 // Judgement is what a lock says of an object.
 type Judgement struct {
 	Object *admission.Admitted
-	Wanted lock.Wanted // what the object asks for
+	Wanted lock.Wanted // what the object requires
 	Entry  *lock.Entry // nil if there is none
 	// Several are the clusters whose entries of the object differ, where the input is not exactly one of them.
 	Several []string
 	Misfits []Misfit // fields in which the entry does not fit
-	err     error    // why it is not known what the object asks for
+	err     error    // why it is not known what the object requires
 	file    string
 	carried bool
 }
@@ -61,7 +61,7 @@ type Judgement struct {
 // Misfit is a field in which an entry does not fit its object.
 type Misfit struct {
 	lock.Difference
-	Position string // FILE:LINE of what the manifest says, "" if that stands nowhere
+	Position string // FILE:LINE of what the manifest says, "" if it is in no file
 	path     []any  // of the field, where it is one of the object
 }
 
@@ -127,7 +127,7 @@ func objectName(adm *admission.Admitted) string {
 	return obj.Kind + "/" + obj.Namespace + "/" + obj.Name
 }
 
-// wanted is what an object asks for, and where it says so.
+// wanted is what an object requires, and where it says so.
 func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock.Wanted, places, bool, error) {
 	w, p := lock.Wanted{SourceKind: adm.Object.Kind}, places{object: adm}
 	switch obj := adm.Typed.(type) {
@@ -152,7 +152,7 @@ func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock
 	return w, p, false, nil
 }
 
-// wantedChart is what a HelmChart asks for. The revision of a tree is the one that the entry of its source has.
+// wantedChart is what a HelmChart requires. The revision of a tree is the one that the entry of its source has.
 func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, obj *sourcev1.HelmChart) (w lock.Wanted, p places, ok bool, err error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {
@@ -358,7 +358,7 @@ func (p *reconciliation) lockedTo() *lock.Entry {
 	return p.entry
 }
 
-// asked is the entry of an object whose source is asked for what it says, nil for others.
+// asked is the entry of an object whose source is queried for what it says, nil for others.
 func (p *reconciliation) asked() *lock.Entry {
 	if p.r.o.Locked == nil || p.r.o.Locked.Mode != LockedAsked {
 		return nil

@@ -249,7 +249,7 @@ func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, 
 	return err
 }
 
-// findSource finds the source of a chart, which is not asked for anything.
+// findSource finds the source of a chart, without a request to it.
 func (p *chartReconciliation) findSource(obj *sourcev1.HelmChart) (*admission.Admitted, error) {
 	ref := obj.Spec.SourceRef
 	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)

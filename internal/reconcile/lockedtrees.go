@@ -23,7 +23,7 @@ func (p *reconciliation) storedRevision(revision string, fingerprint func() (str
 }
 
 // revisionAsLocked refuses a tree of another revision than the locked one, and calls one of the same content as the lock
-// does: it was asked for by its commit, and not by the name that led to it.
+// does: it was fetched by its commit, not by the name that led to it.
 func (p *reconciliation) revisionAsLocked(t *fetch.Tree) error {
 	e := p.entry
 	if e == nil {
@@ -37,7 +37,7 @@ func (p *reconciliation) revisionAsLocked(t *fetch.Tree) error {
 	return nil
 }
 
-// lockedRef asks for the commit of a locked revision. Where it counts what a tag names, that is asked for its name: a
+// lockedRef names the commit of a locked revision. Where it counts what a tag names, the tag is named: a
 // signature may be the tag's.
 func lockedRef(ref git.Ref, revision string, byName bool) git.Ref {
 	at := strings.LastIndexByte(revision, '@')

@@ -124,7 +124,7 @@ func (l *Locked) gone(err error) error {
 	return &failure
 }
 
-// compareEntry refuses what a source has now, if it was asked for what is locked and has something else, or nothing.
+// compareEntry refuses what a source has now, if that differs from what is locked, or is missing.
 func (p *reconciliation) compareEntry(err error) error {
 	if err != nil && p.lockedTo() != nil && withdrawn(CodeOf(err)) {
 		return p.r.o.Locked.gone(err)

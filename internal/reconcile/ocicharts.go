@@ -122,7 +122,7 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 	return chosen.Tag, err
 }
 
-// tags are the tags of a chart, asked for once per run.
+// tags are the tags of a chart, fetched once per run.
 func (c *registryCharts) tags(ctx context.Context, name string) ([]string, error) {
 	return c.r.tags.Do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
 		return c.repo.registry.Tags(ctx, name)

@@ -52,7 +52,7 @@ func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIR
 	return l.extract(ctx)
 }
 
-// manifestOf is the manifest of a digest, asked for once per run.
+// manifestOf is the manifest of a digest, fetched once per run.
 func (r *Reconciler) manifestOf(ctx context.Context, at *ociArtifact) (*oci.Artifact, error) {
 	if at.artifact != nil {
 		return at.artifact, nil

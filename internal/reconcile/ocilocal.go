@@ -22,7 +22,7 @@ import (
 )
 
 // localArtifact stores a directory or an archive in the place of what is in the
-// registry. Its revision is the digest of the content, as if it was asked for by
+// registry. Its revision is the digest of the content, as if it was requested by
 // that.
 func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, name string) (*remainder, error) {
 	p.result.Resolution = &Resolution{Chart: "directory " + name}

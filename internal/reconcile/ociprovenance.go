@@ -48,7 +48,7 @@ func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resol
 	if err != nil {
 		return nil, err
 	}
-	// What was asked for decides which file has to be signed, as far as it says: an
+	// The reference decides which file has to be signed, as far as it says: an
 	// archive that was copied from elsewhere, with its signature, is another one.
 	tag, _, _ := strings.Cut(at.Revision, "@")
 	build := status.Build{Name: path.Base(at.repo.Path()), Version: strings.ReplaceAll(tag, "_", "+")}

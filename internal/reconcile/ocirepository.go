@@ -28,7 +28,7 @@ type ociReconciliation struct {
 	obj *sourcev1.OCIRepository
 }
 
-// choose finds out which artifact the object asks for, and whether it is signed.
+// choose finds out which artifact spec.ref selects, and whether it is signed.
 func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	if p.r.o.List {
@@ -106,7 +106,7 @@ type ociArtifact struct {
 	identity string // of the repository
 	scope    cache.Scope
 	digest   digest.Digest
-	artifact *oci.Artifact // nil if the registry was not asked for it yet
+	artifact *oci.Artifact // nil until it is fetched
 	shown    string        // host/repository:tag, or @digest
 	item     string        // the same for the cache, with nothing that came from a Secret
 }
@@ -262,7 +262,7 @@ func (a *ociArtifacts) tag(ctx context.Context, wanted want) (string, error) {
 	return tag, err
 }
 
-// tags are all tags, asked for once per run.
+// tags are all tags, fetched once per run.
 func (a *ociArtifacts) tags(ctx context.Context) ([]string, error) {
 	return a.r.tags.Do(ctx, chartKey{a.identity, "", ""}, func() ([]string, error) { return a.repo.Tags(ctx) })
 }
@@ -314,7 +314,7 @@ func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OC
 	return err
 }
 
-// verifyDigest checks what spec.verify asks for. The signer is nil if the trust
+// verifyDigest checks what spec.verify requires. The signer is nil if the trust
 // policy does not enforce anything.
 func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVerification, at *ociArtifact) (*verify.Signer, error) {
 	v := verification{

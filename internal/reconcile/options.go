@@ -46,7 +46,7 @@ type Options struct {
 	// AllowNameMismatch accepts an archive whose name or version is another than
 	// the one that was asked for.
 	AllowNameMismatch bool
-	// Cluster is the directory that the cluster of the input begins in, "" if it begins nowhere.
+	// Cluster is the directory of the cluster of the input, "" without one.
 	Cluster string
 	// Locked is what objects were resolved to before, nil to choose again.
 	Locked *Locked
@@ -54,7 +54,7 @@ type Options struct {
 	Directories map[store.Key]string
 	// SkipTLSVerify verifies no certificate of a source's server. No login of the machine is used then.
 	SkipTLSVerify bool
-	// Decisions asks for what is decided about each object: see [Progress].
+	// Decisions reports what is decided about each object: see [Progress].
 	Decisions bool
 	// Finished are the results of an earlier part of the run, whose reconciler is not closed yet: what has not changed since
 	// is not reconciled again.
@@ -107,7 +107,7 @@ type Line int
 const (
 	// Fetch takes objects into storage, and remembers what became of them.
 	Fetch Line = iota
-	// Choose stops once it is known what each object asks for, and what a controller would see
+	// Choose stops once each object is resolved, and it is known what a controller would see
 	// at that moment. Nothing is stored or remembered.
 	Choose
 )
@@ -195,7 +195,7 @@ type Transfer = fetch.Progress
 type Progress interface {
 	Started(*admission.Admitted)
 	Transferred(*admission.Admitted, Transfer)
-	// Decided is called with a decision about an object, in words, if [Options.Decisions] asks for them.
+	// Decided is called with a decision about an object, in words, if [Options.Decisions] is set.
 	Decided(adm *admission.Admitted, decision string)
 	// Waiting is called when another process has had the object for a second, and with false when it has it no more.
 	Waiting(adm *admission.Admitted, waiting bool)

@@ -64,7 +64,7 @@ type DependencyPin struct {
 }
 
 type want struct {
-	// chart is the name of a chart, or its path in a tree; an OCIRepository asks for none.
+	// chart is the name of a chart, or its path in a tree; an OCIRepository has none.
 	chart string
 	// constraint is a version or a range; "" takes the newest. A tree has only one.
 	constraint string

@@ -23,7 +23,7 @@ import (
 type State int
 
 const (
-	// Ready objects have the artifact that their spec asks for.
+	// Ready objects have the artifact of their spec.
 	Ready State = iota
 	// Failed objects have a Failure.
 	Failed
@@ -62,7 +62,7 @@ type Result struct {
 	Dependencies []DependencyPin
 	// Built is what the package was made of, if this run made one.
 	Built *Built
-	// Published is what there is of it, if that was asked for.
+	// Published is what there is of it, if an option requests it.
 	Published *Published
 	// Refused is the same of a chart of which no version can be chosen. Without versions nothing is known of any.
 	Refused *Published
@@ -87,7 +87,7 @@ type Result struct {
 	whole func() (*Result, error) // of an outline
 }
 
-// Resolution says which published chart an object asks for.
+// Resolution says which published chart an object resolves to.
 type Resolution struct {
 	Chart, Constraint, Version string
 	URL                        string // redacted
@@ -154,7 +154,7 @@ type Built struct {
 	Published   time.Time // of the chart that it was made of, if that time is in it
 }
 
-// Published is what a repository has of the chart that an object asks for.
+// Published is what a repository has of the chart of an object.
 type Published struct {
 	Chart      string // or the URL of an OCIRepository, redacted
 	Constraint string // a version, a range, or "" for the latest
@@ -166,7 +166,7 @@ type Published struct {
 	Current string
 	// Wanted is what the constraint chooses now, "" if it chooses nothing any more.
 	Wanted string
-	// Next is where Options.Level leads from an exact version, "" if it leads nowhere; NextDigest is what that is, if the
+	// Next is where Options.Level leads from an exact version, "" without a newer one; NextDigest is what that is, if the
 	// object names a digest.
 	Next, NextDigest string
 	takes            func(resolve.Candidate) bool

@@ -85,5 +85,5 @@ type signatureKey struct{ chart, against string }
 // pinnedTag is what a tag names for the rest of the run.
 type pinnedTag struct {
 	digest   digest.Digest
-	artifact *oci.Artifact // nil if only the digest was asked for
+	artifact *oci.Artifact // nil if only the digest is known
 }

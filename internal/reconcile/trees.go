@@ -249,7 +249,7 @@ func (s *treeSource) tree(context.Context) (*sourceTree, error) {
 }
 
 // unpack puts the files of the stored artifact into a directory of the run's own, when the
-// first chart asks for them: none does if nothing has changed.
+// first chart needs them: none does if nothing has changed.
 func (s *treeSource) unpack(ctx context.Context) (*os.Root, error) {
 	return s.unpacked.Do(ctx, struct{}{}, func() (*os.Root, error) { return s.r.unpack(ctx, s.artifact.Path) })
 }

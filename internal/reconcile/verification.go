@@ -31,15 +31,15 @@ func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.Hel
 	return true, nil
 }
 
-// checks are the ways to verify what an object asks for.
+// checks are the ways to verify the artifact of an object.
 type checks struct {
 	asked      bool                           // for by its spec.verify
-	signature  func() (*verify.Signer, error) // what spec.verify asks for
-	provenance func() (*verify.Signer, error) // what --keyring asks for
+	signature  func() (*verify.Signer, error) // that spec.verify requires
+	provenance func() (*verify.Signer, error) // that --keyring requires
 	refused    func(error) error              // attaches the reason to what is unsigned
 }
 
-// verified returns who signed what an object asks for, nil if nothing had to be verified. It reports the signer.
+// verified returns who signed the artifact of an object, nil if nothing had to be verified. It reports the signer.
 func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
 	o := &p.r.o
 	switch {

@@ -141,7 +141,7 @@ func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*Trust, error) {
 }
 
 // newTrust is the trust that holds where no Secret says otherwise: nothing is
-// fetched before a keyless signature asks for it.
+// fetched before a keyless signature needs it.
 func newTrust(o Options, reading func() http.RoundTripper) func() *Trust {
 	return func() *Trust {
 		if o.Trust != nil {

@@ -15,7 +15,7 @@ import (
 // there more than once, each time another one. The Renderer makes it. It does not change, but Build uses what the Renderer knows:
 // the clusters of one are built one after the other.
 type Cluster struct {
-	// Dir is the directory that the cluster begins in, empty if it begins nowhere.
+	// Dir is the directory of the cluster, empty without one.
 	Dir string
 
 	r       *Renderer

@@ -87,7 +87,7 @@ func (b *builder) needs() []Need {
 	return slices.DeleteFunc(list, func(n Need) bool { return b.arrived.asked[n] || b.arrived.lost[n.Source] })
 }
 
-// fetch asks for the trees of the sources that are needed and fit, and reports whether there are any.
+// fetch requests the trees of the sources that are needed and fit, and reports whether there are any.
 func (b *builder) fetch(fits func(Need) bool) bool {
 	if b.o.Fetch == nil {
 		return false

@@ -125,7 +125,7 @@ func (r *Renderer) open(o *manifest.Object) *manifest.Opened {
 	}
 	raw, err := o.Raw()
 	if err != nil {
-		return nil // which is an error when it is asked for
+		return nil // an error where it is used
 	}
 	content, err := r.openRaw(raw)
 	if err == nil && r.plain == nil && !sealed(raw.Value) {

@@ -13,9 +13,9 @@ import (
 // ErrNoMatch is matched by every [*NoMatchError].
 var ErrNoMatch = errors.New("no chart version matches")
 
-// A NoMatchError reports that no published version is the one asked for, and what came nearest.
+// A NoMatchError reports that no published version matches, and which came nearest.
 type NoMatchError struct {
-	Version     string // what was asked for
+	Version     string // of the manifest
 	Published   int    // number of candidates that there were
 	Newest      string // newest version that a range can choose, "" if there is none
 	Prerelease  string // newest pre-release that would match if pre-releases did

@@ -27,11 +27,11 @@ type Candidate struct {
 	Deprecated bool
 }
 
-// Choose returns the candidate that version asks for, which may be a version, a semver range, or "" or "*" for the
+// Choose returns the candidate that matches version, which may be a version, a semver range, or "" or "*" for the
 // latest. An error is a [*NoMatchError] or a [*ConstraintError].
 //
-// An exact string match wins before any constraint is tried, so that "1.2.3+build7" can be asked for by name although
-// semver ignores build metadata, and so that versions which are not semver can be asked for at all.
+// An exact string match wins before any constraint is tried, so that "1.2.3+build7" can be named although
+// semver ignores build metadata, and so that versions which are not semver can be named at all.
 // source-controller does the same. It is also the only way to a removed version or a pre-release outside the range.
 //
 // A range chooses the highest precedence. Of several candidates with the same precedence it prefers the one created
@@ -71,7 +71,7 @@ func ChooseFromTags(tags []string, version string) (Candidate, error) {
 
 // FromTags returns a candidate for every tag that is a strict semantic version, in the order of the tags. Helm pushes
 // a chart's "+" as "_", because a tag cannot hold it; here it is "+" again, and Tag keeps the original. Tags such as
-// "v1.2.3", "1.2" and "latest" are left out, as Helm does: they can only be asked for exactly.
+// "v1.2.3", "1.2" and "latest" are left out, as Helm does: only an exact version matches them.
 func FromTags(tags []string) []Candidate {
 	cands := make([]Candidate, 0, len(tags))
 	for _, tag := range tags {
@@ -83,7 +83,7 @@ func FromTags(tags []string) []Candidate {
 	return cands
 }
 
-// IsExact reports whether version names one version rather than a range, so that a registry can be asked for it without
+// IsExact reports whether version names one version rather than a range, so that a registry can be queried for it without
 // listing tags. Only the registry knows whether it exists.
 func IsExact(version string) bool {
 	_, err := parseVersion(version)

@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// A TagRange is what an OCIRepository asks for with spec.ref.semver.
+// A TagRange is spec.ref.semver of an OCIRepository.
 type TagRange struct {
 	text   string
 	filter *regexp.Regexp // nil keeps every tag

@@ -87,7 +87,7 @@ func SetMetadata(version, meta string) (string, error) {
 // charts (see docs/differences.md).
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-a-z0-9]+/?\.?)+$`) })
 
-// ValidateName checks a chart name that is looked up in a repository, before anyone is asked for it.
+// ValidateName checks a chart name that is looked up in a repository, before any request for it.
 func ValidateName(name string) error {
 	if name == "" {
 		return &finding.Problem{Code: finding.InvalidChartName, Text: "no name set for remote chart reference"}

@@ -150,7 +150,7 @@ func (f *finder) skipped(dir string) bool {
 func (f *finder) link(name, root string) {
 	path, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return // it leads nowhere
+		return // a dangling link
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return

@@ -2,7 +2,7 @@ package session
 
 import "strings"
 
-// privateRanges are addresses that no proxy is asked for: it could reach what this machine may not.
+// privateRanges are addresses that are never reached through a proxy, which could reach what this machine may not.
 const privateRanges = "localhost,127.0.0.0/8,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,169.254.0.0/16,100.64.0.0/10,::1/128,fc00::/7,fe80::/10"
 
 // withoutPrivateProxies is an environment with the private addresses in NO_PROXY.

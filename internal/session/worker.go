@@ -118,7 +118,7 @@ func (w *Worker) StateOf(r *reconcile.Result) string {
 	return report.StateReady
 }
 
-// untouched leaves out the HelmRepositories that no argument names: their indexes are not asked for.
+// untouched leaves out the HelmRepositories that no argument names: their indexes are not fetched.
 func untouched(in *load.Input, targets []*admission.Admitted) []*admission.Admitted {
 	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
 		repo, ok := adm.Typed.(*sourcev1.HelmRepository)

@@ -32,7 +32,7 @@ const (
 	YAML   Format = "yaml"
 )
 
-// FormatOf is the format that a file name asks for.
+// FormatOf is the format that a file name implies.
 func FormatOf(name string) Format {
 	switch ext := path.Ext(name); {
 	case strings.HasSuffix(name, ".dockerconfigjson"):

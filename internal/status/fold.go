@@ -50,7 +50,7 @@ type Outcome struct {
 	// Verified is the message of SourceVerified=True, "" when nothing was verified in this run: then an earlier
 	// success stays.
 	Verified string
-	// Unverifiable reports that no verification is asked for: SourceVerified goes away.
+	// Unverifiable reports that no verification is required: SourceVerified goes away.
 	Unverifiable bool
 
 	// The rest is for events only.

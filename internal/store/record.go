@@ -32,7 +32,7 @@ type Record struct {
 	BlockedBy string `json:"blockedBy,omitempty"`
 	// Tag is the name that a server gave to what is stored.
 	Tag string `json:"tag,omitempty"`
-	// Cluster is the directory that the cluster of the object begins in, as seen from its repository; "" if it begins nowhere.
+	// Cluster is the directory of the object's cluster, relative to its repository; "" without one.
 	Cluster string `json:"cluster,omitempty"`
 	// Chart is what a release was resolved to.
 	Chart ReleasedChart `json:"chart,omitzero"`

@@ -41,7 +41,7 @@ type Scratch struct {
 	lock *os.File // nil where the file system has no locks
 }
 
-// Dir returns the directory, which is made when it is asked for first.
+// Dir returns the directory, which is made on first use.
 func (s *Scratch) Dir() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,7 +46,7 @@ func (s *Store) Shares(key Key) bool {
 }
 
 // Load reads what is remembered of objects of the kinds in Options.Shared. An error means that nothing is; it is
-// returned once, here or, without this call, to the first who asks for one of them.
+// returned once, here or, without this call, to the first caller that needs one of them.
 func (s *Store) Load() error {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()

@@ -19,7 +19,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// edit asks for one change.
 func (u *Update) edit(p *parsedFile, c *Change) {
 	at := slices.IndexFunc(p.edited, func(other *Change) bool { return other.node == c.node })
 	if at >= 0 && p.edited[at].To != c.To {
@@ -46,7 +45,7 @@ func (u *Update) refused(c *Change, err error) {
 	u.fail(exit.Failed)
 }
 
-// advance asks for the versions that --level leads to.
+// advance sets the versions that --level leads to.
 func (u *Update) advance(results []*reconcile.Result) {
 	for _, r := range results {
 		p := r.Published

@@ -254,7 +254,7 @@ func (u *Update) choose(ctx context.Context, r *reconcile.Reconciler) {
 	u.w.ReportNotes(u.in)
 }
 
-// resolve asks for the values that the policies chose, where all clusters agree.
+// resolve finds the values that the policies chose, where all clusters agree.
 func (u *Update) resolve() {
 	chosen := map[policyKey]reconcile.Image{}
 	known := map[policyKey]bool{}
@@ -302,7 +302,6 @@ func (u *Update) files() []*parsedFile {
 	return list
 }
 
-// set asks for the values that the policies chose.
 func (u *Update) set(chosen map[policyKey]reconcile.Image) {
 	for _, p := range u.files() {
 		for _, f := range p.fields {

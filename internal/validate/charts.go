@@ -69,7 +69,7 @@ func (v *validation) publishedChart(obj *sourcev1.HelmChart, source *admission.A
 	}
 }
 
-// version judges what a chart's version asks for.
+// version checks the version of a chart.
 func (v *validation) version(chart, version string, path ...any) {
 	err := resolve.ValidateVersion(version)
 	switch {

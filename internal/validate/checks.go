@@ -54,7 +54,7 @@ func UselessValuesFiles(obj *sourcev1.HelmChart) string {
 // AnyoneOfRoot warns of a trusted root without identities.
 const AnyoneOfRoot = "spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root"
 
-// ArtifactReference is what an OCIRepository asks for, nothing if it does not say.
+// ArtifactReference is spec.ref of an OCIRepository, nothing if it has none.
 func ArtifactReference(obj *sourcev1.OCIRepository) sourcev1.OCIRepositoryRef {
 	if obj.Spec.Reference == nil {
 		return sourcev1.OCIRepositoryRef{}

@@ -17,7 +17,7 @@ type CosignOptions struct {
 	Keys map[string][]byte
 	// Identities are alternatives. None means that any identity will do.
 	Identities []Identity
-	// Trust is asked for nothing until a signature with a certificate was found.
+	// Trust is not used until a signature with a certificate was found.
 	Trust *Trust
 }
 

@@ -43,7 +43,7 @@ type keptAnswer struct {
 	Content []byte   `json:"content,omitempty"`
 }
 
-// recall looks an answer up. What is fixed has a digest, and is the same whenever it is asked for.
+// recall looks an answer up. What has a digest never changes.
 func (m *Memory) recall(name string, fixed bool) (*answer, bool) {
 	if m == nil || !fixed && !m.Settled && !m.offline() {
 		return nil, false

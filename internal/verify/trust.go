@@ -7,7 +7,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/root"
 )
 
-// Trust is in the authorities and logs that keyless signatures rest on. It is asked for once, when it is needed.
+// Trust is in the authorities and logs of keyless signatures. It is fetched once, on first use.
 // It is safe for use by many goroutines.
 type Trust struct {
 	load func(context.Context) (root.TrustedMaterial, error)

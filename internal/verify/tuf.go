@@ -23,7 +23,7 @@ const (
 	trustValidDays = 1
 	// tufTimeout is for one file.
 	tufTimeout = time.Minute
-	// maxTUFBytes is more than the client ever asks for.
+	// maxTUFBytes is more than the client ever requests.
 	maxTUFBytes = 8 << 20
 )
 

@@ -65,7 +65,7 @@ const (
 	providerGoogle  = "gcp"
 	providerAzure   = "azure"
 
-	// maxDownloads is how many objects are asked for at the same time. The limit per host is the narrower one, unless
+	// maxDownloads is how many objects are requested at the same time. The limit per host is the narrower one, unless
 	// it is raised.
 	maxDownloads = 16
 

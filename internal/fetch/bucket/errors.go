@@ -53,7 +53,7 @@ func (e *Error) Finding() finding.Code { return fetch.TLSCode(e.err) }
 // Hint says what to do, or is empty.
 func (e *Error) Hint() string { return e.hint }
 
-// RetryAfter is the wait that the server asks for, or 0.
+// RetryAfter is how long the server wants clients to wait, or 0.
 func (e *Error) RetryAfter() time.Duration { return e.wait }
 
 // Transient reports whether asking again may help.

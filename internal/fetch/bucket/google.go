@@ -24,7 +24,7 @@ type googleStore struct {
 	page   int
 }
 
-// googleObject is the part of an object's resource that is asked for.
+// googleObject has the fields of an object's resource that are requested.
 type googleObject struct {
 	Name       string `json:"name"`
 	Etag       string `json:"etag"`
@@ -140,7 +140,7 @@ func (s *googleStore) list(ctx context.Context, visit func(listedObject) error) 
 	}
 }
 
-// open takes the object as it is now. If it has been replaced since it was listed, its entity tag is asked for.
+// open takes the object as it is now. If it has been replaced since it was listed, its entity tag is requested.
 func (s *googleStore) open(ctx context.Context, o listedObject) (*openObject, error) {
 	at := s.home.JoinPath("o", url.PathEscape(o.key))
 	answer, err := s.get(ctx, at, url.Values{"alt": {"media"}}) //nolint:bodyclose // the caller closes it
@@ -158,7 +158,7 @@ func (s *googleStore) open(ctx context.Context, o listedObject) (*openObject, er
 	return open, nil
 }
 
-// tag asks for the entity tag of a generation.
+// tag requests the entity tag of a generation.
 func (s *googleStore) tag(ctx context.Context, at *url.URL, generation int64) (string, error) {
 	var now googleObject
 	err := s.resource(ctx, at, url.Values{"fields": {googleObjectFields}}, &now)

@@ -187,7 +187,7 @@ func (t *gitTarget) revision() string {
 	return hash
 }
 
-// fetchObjects asks for as little as the server lets it.
+// fetchObjects requests as little as the server allows.
 func (c *clone) fetchObjects(ctx context.Context, remote *gitRemote, store *gitStore, target *gitTarget, s selection) error {
 	partial := s.partial() && remote.filters()
 	q := packRequest{wants: []plumbing.Hash{target.object}, shallow: true, noFiles: partial}

@@ -22,7 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// GitHubAPI is where GitHub itself is asked for tokens.
+// GitHubAPI is where tokens of GitHub itself are requested.
 const GitHubAPI = "https://api.github.com"
 
 // HeaderValue reports whether a text can be sent in a header.

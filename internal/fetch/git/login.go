@@ -30,7 +30,7 @@ type Keys struct {
 	Signer     ssh.Signer // for SSH, with the hosts in the format of known_hosts
 	KnownHosts []byte
 
-	App *GitHubApp // which is asked for the user and the password
+	App *GitHubApp // which provides user and password
 }
 
 // NewLogin keeps the keys of a repository.

@@ -80,7 +80,7 @@ func (c *clone) knownTarget(u *url.URL) (*gitTarget, error) {
 	return t, nil
 }
 
-// rememberTarget keeps what spec.ref has come to, and the commit itself, which a lock asks for from then on.
+// rememberTarget keeps what spec.ref has come to, and the commit itself, which a lock requests from then on.
 func (c *clone) rememberTarget(u *url.URL, t *gitTarget) {
 	c.options.Memory.Remember(keptTarget, c.targetName(u), aTarget{t.name, t.full, t.object, t.commit})
 	ref := c.options.Ref

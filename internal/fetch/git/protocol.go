@@ -19,7 +19,7 @@ import (
 type gitConn interface {
 	// Advertise starts again and returns what the server says first.
 	Advertise(ctx context.Context) (io.ReadCloser, error)
-	// Exchange sends a request and returns the answer. The answer has to be closed before the next one is asked for.
+	// Exchange sends a request and returns the answer. The answer has to be closed before the next request.
 	Exchange(ctx context.Context, request []byte) (io.ReadCloser, error)
 	Close() error
 }
@@ -251,7 +251,7 @@ type packRequest struct {
 	noFiles bool // without blobs
 }
 
-// pack asks for objects and returns the stream of the pack that holds them, of at most limit bytes.
+// pack requests objects and returns the stream of their pack, of at most limit bytes.
 func (r *gitRemote) pack(ctx context.Context, q packRequest, limit int64) (io.ReadCloser, error) {
 	request := r.packRequestV0(q)
 	if r.v2 {

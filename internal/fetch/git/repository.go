@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// maxHeldObject is the size of an object in bytes from which on it is read as it is asked for.
+// maxHeldObject is the size in bytes from which an object is streamed.
 const maxHeldObject = 1 << 20
 
 // openRepository opens the repository of a working tree, also of one of `git worktree add`. Nothing in it is waited for: the

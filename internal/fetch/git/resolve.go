@@ -119,7 +119,7 @@ func isAbsent(err error) bool {
 	return errors.As(err, &missing) && missing.absent
 }
 
-// unknownName is the error of a name that leads nowhere. It offers the default branch.
+// unknownName is the error of a reference that does not exist. It offers the default branch.
 func unknownName(ctx context.Context, remote *gitRemote, name string) error {
 	unknown := &RefError{Message: fmt.Sprintf("bad revision '%s'", name)}
 	refs, err := remote.references(ctx, "HEAD")
@@ -275,7 +275,7 @@ func bestTags(refs []gitReference, constraint *semver.Constraints) (best []gitTa
 	return best, versions
 }
 
-// dates asks for the commits of tags, to know which is the youngest.
+// dates fetches the commits of tags, to find the youngest.
 func (c *clone) dates(ctx context.Context, remote *gitRemote, tags []gitTag) error {
 	store, err := newGitStore(c.options.TempDir, c.options.Limits)
 	if err != nil {

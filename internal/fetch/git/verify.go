@@ -74,7 +74,7 @@ const (
 	sshKeySuffix = ".sshpub"
 )
 
-// check returns the signatures that were asked for, if all of them are right.
+// check returns the required signatures, if all of them are valid.
 func (v *Verification) check(store *gitStore, target *gitTarget, commit *object.Commit, now func() time.Time) ([]fetch.Signature, error) {
 	if v == nil {
 		return nil, nil

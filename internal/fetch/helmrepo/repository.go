@@ -170,7 +170,7 @@ func (t Tag) ask(r *http.Request) {
 	}
 }
 
-// send makes one request. Only the first one asks for what is new: a tag means nothing to a server that one is redirected
+// send makes one request. Only the first one is conditional: a tag means nothing to a server that one is redirected
 // to.
 func (x *exchange) send(ctx context.Context, u *url.URL, first bool) (*http.Response, error) {
 	if err := x.slot.Move(ctx, u); err != nil {
@@ -203,7 +203,7 @@ func (x *exchange) requestError(ctx context.Context, u *url.URL, err error) erro
 	})
 }
 
-// scrubber removes what is secret from the words of a server that was asked for these URLs.
+// scrubber removes what is secret from the answers of a server to requests for these URLs.
 func (x *exchange) scrubber(urls ...*url.URL) func(string) string {
 	return func(text string) string {
 		text = x.repo.identity.Scrub(text)

@@ -148,7 +148,7 @@ func (a *Artifact) fill(d digest.Digest, doc *manifestDocument) {
 	}
 }
 
-// A LayerError reports that an artifact has no layer like the one asked for, or that it is too large.
+// A LayerError reports that an artifact has no layer of the selected media type, or that it is too large.
 type LayerError struct {
 	Reason   string
 	hint     string
@@ -176,7 +176,7 @@ type Layer struct {
 	MediaType string
 	Digest    digest.Digest
 	Size      int64
-	// First is the media type of the first layer, if that is another one although no layer was asked for.
+	// First is the media type of the first layer, if that is another one although no layer was selected.
 	First string
 
 	desc ocispec.Descriptor

@@ -36,11 +36,11 @@ func manifestTypes() []string {
 // maxIndexChildren is how many manifests of an image index are looked at for a chart.
 const maxIndexChildren = 8
 
-// A Manifest is a chart in a registry, pinned: all that follows is asked for by digest.
+// A Manifest is a chart in a registry, pinned: everything else is requested by digest.
 type Manifest struct {
 	Ref        string        // oci://host/repository:version, or @digest
 	Repository string        // host/repository
-	Tag        string        // as the registry has it; empty if it was asked for by digest
+	Tag        string        // as the registry has it; empty if it was requested by digest
 	Digest     digest.Digest // of what the tag names: the chart's manifest, or an image index that lists it
 	Chart      digest.Digest // of the chart's manifest
 

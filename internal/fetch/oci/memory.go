@@ -5,7 +5,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// The kinds of answers that outlive a run. Manifests that are asked for by digest need no request then; lists of tags, and what
+// The kinds of answers that outlive a run. Manifests that are pinned by digest need no request then; lists of tags, and what
 // a tag names, are only for runs that open no connection.
 const (
 	keptTags     = "tags"
@@ -25,7 +25,7 @@ func (x *exchange) reference(part string) string {
 	return x.ref.Registry + "/" + x.ref.Repository + part
 }
 
-// rememberedManifest returns a manifest that is asked for by digest.
+// rememberedManifest returns a manifest that is pinned by digest.
 func (x *exchange) rememberedManifest(d digest.Digest) ([]byte, bool) {
 	var kept keptContent
 	if !x.memory().Recall(keptManifest, x.reference("@"+d.String()), &kept) {

@@ -34,7 +34,7 @@ type Options struct {
 	Insecure   bool           // plain HTTP
 	NoProgress time.Duration  // 0 is defaultNoProgress
 	Memory     cache.Memory   // of what the registry says
-	Write      bool           // asks for the right to write
+	Write      bool           // requests the right to write
 
 	// Only OCIRepositories have the rest.
 

@@ -247,7 +247,7 @@ func (r *Repository) Digest(ctx context.Context, tag string) (found digest.Diges
 	return found, err
 }
 
-// head asks for the digest of a manifest, once.
+// head requests the digest of a manifest, once.
 func (x *exchange) head(ctx context.Context, tag string) (digest.Digest, error) {
 	ctx, watch := watchProgress(ctx, x.oci.options.NoProgress)
 	defer watch.stop()

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// tagPageSize is what registries are asked for; they may send less. Other clients ask for as many.
+	// tagPageSize is what other clients request, too. A registry may send fewer.
 	tagPageSize = 1000
 	// maxTags and maxTagPages bound a list of tags. They stop a registry that never comes to an end.
 	maxTags     = 200_000
