@@ -4,7 +4,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// concealedTexts copies what an event says about an artifact: its revision may be made of what a Secret holds.
+// concealedTexts copies what an event says about an artifact: its revision may be made of a Secret's value.
 func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]string {
 	if texts == nil {
 		return nil

@@ -24,7 +24,7 @@ func addFrom(o *session.LockOptions, fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.From, "from", nil, "bundle `file` to use in place of all sources, without a network (repeatable: the bundles that it builds on)")
 }
 
-// checkLocked refuses a local directory in the place of something that is locked.
+// checkLocked refuses a local directory that replaces a locked source.
 func (o *runOptions) checkLocked() error {
 	if o.Lock.Locked && len(o.input.render.sources)+len(o.SourceDir) > 0 {
 		return &exit.UsageError{Err: errors.New("--locked and --source or --source-dir exclude each other"), Advice: "--locked=false takes what the directories hold"}

@@ -102,7 +102,7 @@ retry.`,
 
 func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 	a.worker.Purpose.Foresees = true
-	// A Secret that only the cluster has blocks nothing: what it holds is the same on both sides.
+	// A Secret that only the cluster has blocks nothing: its values are the same on both sides.
 	if o.run.Reconcile.MissingSecrets == reconcile.MissingSecretsFail {
 		o.run.Reconcile.MissingSecrets = reconcile.MissingSecretsAnonymous
 	}

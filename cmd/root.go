@@ -41,7 +41,7 @@ type app struct {
 }
 
 // Run runs one command line and returns its exit code. It never exits the
-// process, and it reads nothing from it but what env holds.
+// process, and it reads nothing from it but env.
 func Run(ctx context.Context, env *Env) int {
 	if !readByRunner(env) {
 		return runCommand(ctx, env)

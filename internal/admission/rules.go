@@ -26,7 +26,7 @@ func (r *rule) prepare() error {
 }
 
 // rules are the rules of the schemas as functions: the API server's evaluator of CEL would be linked for these alone, and
-// takes longer to compile them than everything else in admission together. The tests hold each function equal to its rule,
+// takes longer to compile them than everything else in admission together. The tests compare each function with its rule,
 // for objects whose fields have the right types.
 var rules = map[string]func(self fields) bool{
 	"has(self.pathPattern) && size(self.pathPattern) > 0 || self.artifacts.all(a, a.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))": func(self fields) bool {
@@ -145,7 +145,7 @@ func (f fields) list(name string) []fields {
 	return list
 }
 
-// checkRules returns the errors of the rules that do not hold, in the order of the fields' names.
+// checkRules returns the errors of the rules that are broken, in the order of the fields' names.
 func (s *schema) checkRules(path *field.Path, value any) field.ErrorList {
 	if s == nil {
 		return nil

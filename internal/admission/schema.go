@@ -311,7 +311,7 @@ func (s *schema) checkText(path *field.Path, text string) *field.Error {
 	return nil
 }
 
-// maxWhole bounds the numbers that JSON can hold as integers in any reader: 2^53 - 1.
+// maxWhole is the largest integer that every JSON reader keeps exactly: 2^53 - 1.
 const maxWhole = 1<<53 - 1
 
 func isWhole(value any) bool {
@@ -319,7 +319,7 @@ func isWhole(value any) bool {
 	return ok && f == math.Trunc(f) && math.Abs(f) <= maxWhole
 }
 
-// pathOf turns the text of a field path into steps. Keys may hold dots, so the object that the path is of decides where
+// pathOf turns the text of a field path into steps. Keys may contain dots, so the object that the path is of decides where
 // a key ends.
 func pathOf(v any, text string) []any {
 	var path []any

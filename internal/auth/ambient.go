@@ -25,7 +25,7 @@ type Logins interface {
 // Login is a credential with the place it was found in.
 type Login struct {
 	Credential Credential
-	// Source says where the credential is from, for a message: "Secret 'apps/ghcr'", a file name. It holds no secret.
+	// Source says where the credential is from, for a message: "Secret 'apps/ghcr'", a file name. It contains no secret.
 	Source string
 	// Problem is why a configured login could not be used although the request may go on without it. It is worth a
 	// hint if the registry then refuses the request.
@@ -79,7 +79,7 @@ func NewAmbient(o AmbientOptions) *Ambient {
 func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryConfig) }
 
 // Known returns what the user's files have for a host: the logins to it, whatever they are good for there, and the names of
-// the helpers that would be asked. It holds secrets, and is to be hashed at once. No helper is run.
+// the helpers that would be asked. It contains secrets, and must be hashed at once. No helper is run.
 func (a *Ambient) Known(ctx context.Context, host string) []string {
 	a.load.Do(func() { a.read(ctx) })
 	var known []string
@@ -186,7 +186,7 @@ func (a *Ambient) read(ctx context.Context) {
 	}
 }
 
-// paths lists the files that may hold logins. A file that was named explicitly stands alone, as with helm's flag of the
+// paths lists the files that may have logins. A file that was named explicitly stands alone, as with helm's flag of the
 // same name.
 func (a *Ambient) paths() []string {
 	if a.opts.RegistryConfig != "" {

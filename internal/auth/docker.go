@@ -52,7 +52,7 @@ var (
 	errDockerAuth       = errors.New("its auth field is not base64 of username:password")
 )
 
-// dockerJSONError says that a docker configuration cannot be read. It holds the place and the kind of the fault only:
+// dockerJSONError says that a docker configuration cannot be read. It has only the place and the kind of the fault:
 // encoding/json quotes the input, which is a credential here.
 func dockerJSONError(cause error) error {
 	var syntax *json.SyntaxError
@@ -124,7 +124,7 @@ func RegistryHost(host string) string {
 	return host
 }
 
-// Hosts lists the registries that the configuration holds a login for, sorted.
+// Hosts lists the registries that the configuration has a login for, sorted.
 func (c *dockerConfig) Hosts() []string {
 	var hosts []string
 	for _, e := range c.entries {

@@ -48,7 +48,7 @@ func isName(value, signs string, most int) bool {
 	return true
 }
 
-// Check returns an error for a value that cannot be such a part. The name is that of the field. The error does not hold the
+// Check returns an error for a value that cannot be such a part. The name is that of the field. The error does not quote the
 // value, which may be a Secret's.
 func (p Part) Check(name, value string) error {
 	ok, want := p.form(value)

@@ -7,7 +7,7 @@ import (
 )
 
 // NewTLS returns an identity with a client certificate, authorities, or both, all PEM, and no credentials. It is for
-// Secrets of other kinds than a HelmRepository's. No error holds anything of the input.
+// Secrets of other kinds than a HelmRepository's. No error quotes the input.
 func NewTLS(ca, cert, key []byte) (*Identity, error) {
 	s := secrets{ca: ca, cert: cert, key: key}
 	if len(ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(ca) {

@@ -55,7 +55,7 @@ func HelmRepositories(ctx context.Context, o AmbientOptions, named, url string) 
 	return id.fromEnvironment("the login in "+path, o.Reach), path, nil
 }
 
-// KnownToHelm returns what [HelmRepositories] finds for a URL, nothing if that is nothing or cannot be read. It holds secrets,
+// KnownToHelm returns what [HelmRepositories] finds for a URL, nothing if that is nothing or cannot be read. It contains secrets,
 // and is to be hashed at once.
 func KnownToHelm(ctx context.Context, o AmbientOptions, named, url string) []string {
 	id, source, err := HelmRepositories(ctx, o, named, url)

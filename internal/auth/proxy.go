@@ -59,7 +59,7 @@ func proxyFunc(getenv func(string) string) func(*http.Request) (*url.URL, error)
 		if invalid[r.URL.Scheme] {
 			upper := strings.ToUpper(r.URL.Scheme) + "_PROXY"
 			variable := named(upper, strings.ToLower(upper))
-			return nil, &finding.Problem{ // without the address, which may hold a password
+			return nil, &finding.Problem{ // without the address, which may contain a password
 				Text:   "the proxy address in " + variable + " is not a valid URL",
 				Advice: "correct the environment variable " + variable + ", as in http://proxy.example.org:3128, or unset it",
 			}

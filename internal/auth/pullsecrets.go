@@ -35,7 +35,7 @@ type pullEntry struct {
 	login      func() dockerLogin // a function for the reason that Credential has one
 }
 
-// NewPullSecrets reads the Secrets in their order. Those of a type that holds no docker configuration are passed over
+// NewPullSecrets reads the Secrets in their order. Those of a type without a docker configuration are passed over
 // and reported; if no other is there, the result is nil. It is nil as well if there are errors, one for each Secret that
 // cannot be read: [*SecretError], each of a [*RegistrySecretError].
 func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []SecretWarning, []*SecretError) {
@@ -152,7 +152,7 @@ func (e pullEntry) fits(host, repository string) bool {
 	return strings.HasPrefix(repository, e.path) && globHost(e.host, host)
 }
 
-// globHost holds a host against one that may have globs in its labels, as *.example.com. The port has to be equal.
+// globHost matches a host with one that may have globs in its labels, such as *.example.com. The ports must be equal.
 func globHost(glob, host string) bool {
 	if glob == host {
 		return true

@@ -41,7 +41,7 @@ func replaceURLs(text string, replace func(string) string) string {
 		at := strings.Index(text[from:], schemeSeparator)
 		switch {
 		case at < 0 && done == 0:
-			return text // without a copy: what is recorded may hold many long messages
+			return text // without a copy: records may have many long messages
 		case at < 0:
 			b.WriteString(text[done:])
 			return b.String()

@@ -86,7 +86,7 @@ func readJSONRefusal(body string) (Refusal, bool) {
 	return r, true
 }
 
-// text is a JSON string, or nothing: these fields hold objects and numbers elsewhere.
+// text is a JSON string, or nothing: some registries have objects and numbers in these fields.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

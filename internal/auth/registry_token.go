@@ -32,7 +32,7 @@ const (
 	tokenClientID = "helmsrc"
 )
 
-// TokenError is a token server's answer that holds no token.
+// TokenError is a token server's answer without a token.
 type TokenError struct {
 	Realm  string // scheme and host
 	Scope  string

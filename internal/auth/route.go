@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// A Route is how the connections to one host are made, and thereby who chose it. It is made of everything that a
+// A Route is how the connections to one host are made, and whether a manifest chose it. It is made of everything that a
 // manifest can say about connections; transports make theirs of the same values.
 //
 // What the environment brings (logins of docker, podman and helm, the identity of the machine) is handed out for a

@@ -37,7 +37,7 @@ const (
 	typeDockerConfig = "kubernetes.io/dockerconfigjson"
 )
 
-// SecretWarning is something unusual about a Secret that does not keep it from being used. Its text holds no values.
+// SecretWarning is something unusual about a Secret that can still be used. Its text quotes no values.
 type SecretWarning struct {
 	Secret *manifest.Secret
 	// Certificates is set if the Secret was read for certSecretRef, and not for a reference to logins.
@@ -45,7 +45,7 @@ type SecretWarning struct {
 	Text         string
 }
 
-// SecretError is a Secret that cannot be used. Its text holds no values.
+// SecretError is a Secret that cannot be used. Its text quotes no values.
 type SecretError struct {
 	Secret *manifest.Secret
 	// Certificates is set if the Secret was read for certSecretRef, and not for a reference to logins.

@@ -164,7 +164,7 @@ type AzureClient struct {
 	sendChain    bool
 }
 
-// ReadAzureClient reads the Secret of a Bucket at Azure. If it names no client, the result is nil. An error holds nothing
+// ReadAzureClient reads the Secret of a Bucket at Azure. If it names no client, the result is nil. An error quotes nothing
 // from the values.
 func ReadAzureClient(data map[string][]byte) (*AzureClient, error) {
 	text := func(key string) string { return string(data[key]) }

@@ -56,7 +56,7 @@ type GoogleKey struct {
 	kind google.CredentialsType
 }
 
-// ReadGoogleKey reads a key in a Secret. An error holds nothing of it.
+// ReadGoogleKey reads a key in a Secret. An error quotes nothing of it.
 func ReadGoogleKey(key []byte) (*GoogleKey, error) {
 	kind, err := checkGoogleKey(key)
 	if err != nil {

@@ -43,7 +43,7 @@ type Get func(ctx context.Context, dst fetch.Sink, limit int64) error
 // DefaultKept is how many bytes of blobs that are not in use a Pool keeps for later callers.
 const DefaultKept = 1 << 30
 
-// A Pool holds the blobs of one run. NewPool makes it, and Close ends it with all that it holds. It is safe for use by
+// A Pool holds the blobs of one run. NewPool makes it, and Close removes it with all its blobs. It is safe for use by
 // many goroutines.
 type Pool struct {
 	kept   int64

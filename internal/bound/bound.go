@@ -10,7 +10,7 @@ const MaxValues = 1 << 20
 // ErrValues is a text with more values than a program should decode.
 var ErrValues = fmt.Errorf("too many values: more than %d", MaxValues)
 
-// Check returns [ErrValues] for a text that may hold more than [MaxValues] values. Smaller texts are not looked at.
+// Check returns [ErrValues] for a text that may have more than [MaxValues] values. Smaller texts are not read.
 func Check(text []byte) error {
 	if len(text) <= MaxValues || Values(text) <= MaxValues {
 		return nil

@@ -52,12 +52,12 @@ const (
 	maxFormatFile = 1 << 10
 )
 
-// DefaultMaxSize is how many bytes a cache holds.
+// DefaultMaxSize is the size of a cache in bytes.
 const DefaultMaxSize = 2 << 30
 
 // Options are the settings of one cache.
 type Options struct {
-	// MaxSize is how many bytes of files it may hold when the run ends; 0 is DefaultMaxSize.
+	// MaxSize is the most bytes of files that it may have when the run ends; 0 is DefaultMaxSize.
 	MaxSize int64
 	// Refresh serves nothing, and keeps all the same what is fetched.
 	Refresh bool
@@ -74,7 +74,7 @@ type Options struct {
 }
 
 // A Cache is one cache directory. Open makes it, and Close ends it. It is safe for use by many goroutines, and by many
-// processes at once. A nil Cache holds nothing and takes nothing.
+// processes at once. A nil Cache is always empty.
 type Cache struct {
 	dir     string
 	options Options
@@ -198,7 +198,7 @@ func (c *Cache) readFormat() error {
 	return nil
 }
 
-// Close ends the use of the cache, and removes what was used longest ago if it holds too much.
+// Close ends the use of the cache, and removes what was used longest ago if it is too large.
 func (c *Cache) Close() error {
 	if c == nil || !c.closed.CompareAndSwap(false, true) {
 		return nil

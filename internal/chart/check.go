@@ -96,7 +96,7 @@ func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loade
 }
 
 // checkValues returns the error that Helm would have with values.yaml. Helm makes JSON of the YAML and values of the
-// JSON; where the YAML is plainly a map that JSON can hold, only the first and smaller part of that is done.
+// JSON; where the YAML is plainly a map that JSON can express, only the first and smaller part of that is done.
 func checkValues(data []byte) error {
 	var values any
 	if err := goyaml.Unmarshal(data, &values); err == nil && (values == nil || isMap(values)) && isJSON(values, 0) {

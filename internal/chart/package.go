@@ -19,7 +19,7 @@ import (
 // same chart other bytes, so that archives made before are not taken for current.
 const PackageFormat = 1
 
-// earliest is the time of entries for which none is known, the earliest that every archive format can hold.
+// earliest is the time of entries for which none is known, the earliest that every archive format can record.
 var earliest = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Package writes a chart as an archive with the contents that Helm's own Save would give it. The same chart and time

@@ -90,7 +90,7 @@ func (s *schema) leadsOut(keyword, reference string) error {
 	}
 }
 
-// memberKeywords are those of a schema whose value holds schemas by name, dataKeywords those whose value is not a schema,
+// memberKeywords are those of a schema whose value is a map of schemas, dataKeywords those whose value is not a schema,
 // whatever it looks like.
 var (
 	memberKeywords = []string{"properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas"}
@@ -151,7 +151,7 @@ func (s *schema) add(at string, base *url.URL, object map[string]any, draft stri
 	}
 }
 
-// check goes through all that the document holds, also where there is no schema: a reference could name that.
+// check visits every value of the document, also where there is no schema: a reference could name that.
 func (s *schema) check(value any, at string) error {
 	return s.within(value, at, s.bases[""], false)
 }

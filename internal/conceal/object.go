@@ -63,7 +63,7 @@ func replaceWord(text, value string) string {
 	return b.String() + text[from:]
 }
 
-// Parts are what a field holds that is not shown of it. Given are the field and the field with Hidden in the place of
+// Parts are the parts of a field that are not shown. Given are the field and the field with Hidden instead of
 // what came from a Secret. Of several parts there are each of them, and all with what stands between.
 func Parts(field, shown string) []string {
 	if field == shown {

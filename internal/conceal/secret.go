@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// AddLogin adds what a Secret holds that something logs in with, whatever its keys are called. Left out is what
+// AddLogin adds the values of a Secret that are logins, whatever their keys are. Left out is what
 // Flux defines to be public.
 func (v *Values) AddLogin(data map[string][]byte) {
 	private := make(map[string][]byte, len(data))
@@ -18,7 +18,7 @@ func (v *Values) AddLogin(data map[string][]byte) {
 	v.AddData(private)
 }
 
-// AddData adds what a Secret holds.
+// AddData adds the values of a Secret.
 func (v *Values) AddData(data map[string][]byte) {
 	if v == nil {
 		return
@@ -38,7 +38,7 @@ func Assigned(text []byte) []string {
 	return list
 }
 
-// public reports whether the key holds what any client that connects to the host sees anyway.
+// public reports whether the value of the key is visible to any client that connects to the host.
 func public(name string) bool {
 	switch name {
 	case "address", "authorityHost", "tenantId", "githubAppBaseURL", "known_hosts", "ca.crt", "caFile", "trustpolicy.json":

@@ -272,7 +272,7 @@ func (c *configuration) confined(f *pflag.Flag, value string) error {
 func isGit(element string) bool { return strings.EqualFold(element, ".git") }
 
 // reserved says what is wrong with a key in a file that was found, not named: a person who can
-// write to a repository should not thereby decide about the logins of those who
+// write to a repository should not decide about the logins of those who
 // check it, nor about what they believe, nor whether a failure is one. Keys that are
 // not known to be harmless are reserved.
 func reserved(key string) string {

@@ -204,7 +204,7 @@ func (c *Console) format(level Level, s Subject, text string, f finding.Finding)
 	if level != levelHint {
 		text = coded(text, f.Code)
 	}
-	// A message may hold newlines (a YAML error, a server's answer). They are
+	// A message may contain newlines (a YAML error, a server's answer). They are
 	// indented, so that a line that starts with a level is always one of ours.
 	text = strings.ReplaceAll(strings.TrimRight(Printable(text), "\n"), "\n", "\n  ")
 	prefix := ""
@@ -212,7 +212,7 @@ func (c *Console) format(level Level, s Subject, text string, f finding.Finding)
 		prefix = c.paint(level) + " "
 	}
 	if s != (Subject{}) && level != levelHint {
-		text = OneLine(s.String()) + ": " + text // a name that was rejected may hold anything
+		text = OneLine(s.String()) + ": " + text // a name that was rejected may contain anything
 	}
 	if cluster := c.cluster(); cluster != "" {
 		text = OneLine(cluster) + ": " + text

@@ -8,7 +8,7 @@ import (
 )
 
 // ConcealNames learns how the objects of an input are called where people see it.
-// Names that do not come from a Secret are shown, whatever a Secret holds.
+// Names that do not come from a Secret are shown, even if a Secret has the same text.
 func (c *Console) ConcealNames(objects []*manifest.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -126,7 +126,7 @@ func parseOne(text []byte) (*yaml.Node, error) {
 	return &doc, nil
 }
 
-// quoteCommands puts scalars that a line of the log could begin with, or that hold the old mark, between double quotes, and
+// quoteCommands puts scalars that a line of the log could begin with, or that contain the old mark, between double quotes, and
 // folded ones, which the encoder may fold in other places.
 func quoteCommands(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && (n.Style&yaml.FoldedStyle != 0 || strings.Contains(n.Value, "::") || strings.Contains(n.Value, "##[")) {

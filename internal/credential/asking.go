@@ -12,7 +12,7 @@ import (
 )
 
 // Asking is what the answers to an object depend on besides the place that it names: what a cache that outlives the
-// process compares. It holds secrets, and is to be hashed at once.
+// process compares. It contains secrets, and must be hashed at once.
 type Asking struct {
 	Way     []string // authorities, proxies, and whether anything is checked
 	Login   []string // what the source is asked with
@@ -70,7 +70,7 @@ func (a *Asking) own(login []string) {
 }
 
 // MachineLogins returns what the user's files have for a registry, if they may be used: what a run without them, or with
-// others, is not served from a cache. It holds secrets, and is to be hashed at once.
+// others, is not served from a cache. It contains secrets, and must be hashed at once.
 func (r *Reader) MachineLogins(ctx context.Context, host string) []string {
 	if !r.o.Ambient && r.o.Missing != MissingAmbient {
 		return nil

@@ -31,7 +31,7 @@ const (
 )
 
 // bucketLogin reads the Secret of a Bucket with this provider and endpoint, and asks no server. The name is the Secret's,
-// for the errors, which hold nothing from the values.
+// for the errors, which quote no values.
 func bucketLogin(provider, endpoint, name string, data map[string][]byte) (*bucket.Login, error) {
 	k := bucket.Keys{Hidden: hiddenValues(data)}
 	var err error

@@ -128,7 +128,7 @@ func (r *Reader) Own() auth.Logins {
 	return r.own()
 }
 
-// standIn decides which logins a registry may be shown where there are none of Secrets: those of the cloud that the object
+// standIn decides which logins a registry may be shown without a Secret: those of the cloud that the object
 // names, else the user's own. Flux asks no cloud for an object whose Secret is missing.
 func (r *Reader) standIn(ctx context.Context, provider string, named, missing bool, to auth.Route) (auth.Logins, error) {
 	switch {

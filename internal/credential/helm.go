@@ -19,7 +19,7 @@ import (
 type Repository struct {
 	// Identity is what the repository is talked to with, anonymous if there are problems.
 	Identity *auth.Identity
-	// Useless says what is wrong with a Secret for an HTTP repository that holds no login, "" if it does.
+	// Useless says what is wrong with a Secret for an HTTP repository that has no login, "" if it has one.
 	Useless string
 	// Withheld is the login of the environment that is not used, nil if there is none.
 	Withheld error
@@ -134,7 +134,7 @@ func (c *Repository) Logins(ctx context.Context, host string, to auth.Route) (au
 	return c.reader.standIn(ctx, c.provider, c.named, c.missing, to)
 }
 
-// withoutLogin leaves the TLS settings that a Secret may hold beside a docker
+// withoutLogin leaves the TLS settings that a Secret may have beside a docker
 // configuration, which has its own reader.
 func withoutLogin(secret *manifest.Secret) *manifest.Secret {
 	if secret == nil {

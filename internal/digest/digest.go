@@ -70,7 +70,7 @@ func Parse(s string) (Digest, error) {
 	return Digest(s), nil
 }
 
-// ParseLoose reads a digest as Helm indexes hold it: bare hex is SHA-256, and an algorithm may stand in front as in
+// ParseLoose reads a digest as Helm indexes write it: bare hex is SHA-256, and an algorithm may stand in front as in
 // [Parse]. Case does not matter, because Helm never compared these digests and some generators print upper case hex;
 // the result is lower case. Surrounding white space is malformed.
 func ParseLoose(s string) (Digest, error) {

@@ -14,7 +14,7 @@ import (
 type Field struct {
 	Key     string
 	Value   string
-	Fields  []Field // in the place of Value
+	Fields  []Field // that replace Value
 	Items   []string
 	List    [][]Field
 	Comment string // behind the value, with its #

@@ -106,7 +106,7 @@ func NewRequestError(ctx context.Context, requested string, err error) error {
 	return DescribeRequest(ctx, requested, err, func(err error) (text, advice string) { return err.Error(), "" })
 }
 
-// DescribeRequest is [NewRequestError] where the error may hold the server's own words: describe has others, and advice.
+// DescribeRequest is [NewRequestError] where the error may quote the server: describe has others, and advice.
 func DescribeRequest(ctx context.Context, requested string, err error, describe func(error) (text, advice string)) error {
 	if ctx.Err() != nil {
 		err = EndOf(ctx)

@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// A Tree is what a Git repository, a bucket or a working tree holds, before it is stored as an artifact. What fetches it
-// makes it; who gets it may add files below Root until they are archived, and has to close it, which removes them.
+// A Tree is the files of a Git repository, a bucket or a working tree, before they are stored as an artifact. What fetches it
+// makes it; its user may add files below Root until they are archived, and must close it, which removes them.
 type Tree struct {
 	// Root is a temporary directory with the files, and without symbolic links: artifacts have none. It is nil if
 	// Unchanged, or if only the revision is of use.
@@ -65,7 +65,7 @@ type Signature struct {
 	Format string
 }
 
-// TreeLimits puts the defaults in the place of limits that are not set.
+// TreeLimits sets the defaults of limits that are not set.
 func TreeLimits(l tree.Limits) tree.Limits {
 	l.Entries = cmp.Or(l.Entries, tree.DefaultEntries)
 	l.File = cmp.Or(l.File, tree.DefaultFile)
@@ -73,5 +73,5 @@ func TreeLimits(l tree.Limits) tree.Limits {
 	return l
 }
 
-// Dir returns the name of the temporary directory that holds the files.
+// Dir returns the name of the temporary directory with the files.
 func (t *Tree) Dir() string { return t.dir }

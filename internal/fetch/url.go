@@ -38,7 +38,7 @@ func NormalizeURL(raw string) (string, error) {
 // indexName is the file below the URL of a Helm repository.
 const indexName = "/index.yaml"
 
-// NamesIndex reports whether a URL is that of an index, instead of the directory that holds it. A path with escapes that
+// NamesIndex reports whether a URL is that of an index, instead of its directory. A path with escapes that
 // have to stay is left alone.
 func NamesIndex(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.RawPath == "" && strings.HasSuffix(strings.TrimRight(u.Path, "/"), indexName)

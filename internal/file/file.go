@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// SizeError says that a file holds more than is allowed. What it goes with ends with the first byte that is too much.
+// SizeError says that a file is too large. What it goes with ends with the first byte that is too much.
 type SizeError struct{ Limit int64 }
 
 func (e *SizeError) Error() string { return fmt.Sprintf("larger than %d bytes", e.Limit) }
@@ -198,7 +198,7 @@ func (f *lazy) close() {
 	}
 }
 
-// What is in the place of a regular file that is to be opened.
+// What may be found instead of a regular file.
 var (
 	ErrDirectory   = errors.New("is a directory")
 	ErrIrregular   = errors.New("not a regular file")

@@ -1,4 +1,4 @@
-// Package finding names what can be wrong, each kind of mistake by a stable code, and holds what is known about it. It
+// Package finding names what can be wrong, each kind of mistake by a stable code, and explains each. It
 // does not look for mistakes itself.
 package finding
 
@@ -106,7 +106,7 @@ func RemedyKeys() []string {
 	return keys
 }
 
-// Repair is what to write in the place of a part of a line.
+// Repair is what to write instead of a part of a line.
 type Repair struct {
 	Pos
 	EndColumn int // after the last character that goes

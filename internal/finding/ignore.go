@@ -16,7 +16,7 @@ type Ignores struct {
 type Ignore struct {
 	Pos    Pos // of the comment
 	Length int // of the comment, in bytes
-	Line   int // that it speaks for: its own, or the next one for a comment that stands alone
+	Line   int // that it applies to: its own, or the next one for a comment on a line of its own
 	Codes  []string
 	Reason string // whatever follows the codes
 

@@ -2,7 +2,7 @@ package finding
 
 import "fmt"
 
-// Sentences that name an option: below package cmd, only this table knows how options are spelled. TestOptions holds it
+// Sentences that name an option: below package cmd, only this table knows how options are spelled. TestOptions checks it
 // against the commands.
 const (
 	SetVariables = "set its variables with --substitute"
@@ -80,7 +80,7 @@ const (
 	HelmLimits      = "a template of the chart may have no end; --helm-timeout and --helm-max-memory set other limits"
 )
 
-// StandIn is the option that names a directory in the place of a source.
+// StandIn is the option that replaces a source by a directory.
 func StandIn(kind, namespace, name string) string {
 	return fmt.Sprintf("--source %s/%s/%s=PATH", kind, namespace, name)
 }

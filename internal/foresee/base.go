@@ -19,10 +19,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// base is where the manifests are that others are compared with: below dir, in the place of the files below root.
+// base is where the manifests of the other side are: below dir, instead of the files below root.
 type base struct {
 	root, dir string
-	// whole is a directory that holds manifests and nothing else: it is read in the place of all others.
+	// whole is a directory that holds manifests and nothing else: it is read instead of all others.
 	whole bool
 	// shown is what the files of a revision are called, "" for a directory.
 	shown string
@@ -225,7 +225,7 @@ func apart(w *session.Worker, b *base, silent bool) *session.Worker {
 	return &other
 }
 
-// Silent is the same work without a word.
+// Silent is the same work without messages.
 func (w Work) Silent() Work {
 	w.Worker = apart(w.Worker, nil, true)
 	return w

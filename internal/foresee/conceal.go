@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// veiledPairs are the pairs as a plan may say them: names, targets, charts and versions that were made of what Secrets hold are
+// veiledPairs are the pairs as a plan may say them: names, targets, charts and versions that were made of values of Secrets are
 // called otherwise, on both sides the same, so that no sentence has to be searched for them.
 func (f *Foresight) veiledPairs() []plan.Pair {
 	names, targets := map[plan.ID]plan.ID{}, map[string]string{}

@@ -142,7 +142,7 @@ var imageReference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._:-]*(/[a-z0-9._-]+)*(:[\w][\w.-]*)?(@sha(256|512):[0-9a-f]+)?$`)
 })
 
-// EachImage visits the fields of an object that are called image and hold a reference, and those of image volumes. ConfigMaps,
+// EachImage visits the fields of an object that are called image and are a reference, and those of image volumes. ConfigMaps,
 // Secrets and definitions of resources have none.
 func EachImage(object map[string]any, visit func(field, reference string)) {
 	switch object["kind"] {

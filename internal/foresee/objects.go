@@ -24,7 +24,7 @@ func documentsOf(manifests []byte) []string {
 	return strings.Split(strings.TrimPrefix(string(manifests), "---\n"), "\n---\n")
 }
 
-// hideSecrets hides what Secrets hold, those of the input and those that were rendered. What it cannot read is not shown.
+// hideSecrets hides the values of Secrets, those of the input and those that were rendered. What it cannot read is not shown.
 func (t *Renderer) hideSecrets(manifests []byte, short []string) []byte {
 	if len(manifests) == 0 {
 		return nil
@@ -65,8 +65,8 @@ func hideSecret(document string, short []string) string {
 	return string(text)
 }
 
-// shortSecrets are what Secrets hold of a release's values that is too short to be looked for in every text, and the base64
-// of it. It is hidden in what the release is rendered to: from three letters on as a word, else where it is all of a text.
+// shortSecrets are values of a release from Secrets that are too short to be looked for in every text, and their
+// base64. They are hidden in what the release is rendered to: from three letters on as a word, else where they are all of a text.
 func (r *Release) shortSecrets() (short []string) {
 	for _, text := range append(r.whole.origins.Confidential(r.whole.values), r.Object.Confidential()...) {
 		if text != "" && !conceal.Distinguishing(text) {

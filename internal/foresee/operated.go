@@ -127,7 +127,7 @@ func (r *Release) redescribeOperated(content map[string]any) bool {
 	return true
 }
 
-// rememberStatuses has the status of a HelmRelease of Flux 1 that comes from a cluster stand in for the record that there is none of.
+// rememberStatuses uses the status of a HelmRelease of Flux 1 from a cluster as its record, if it has no record.
 func (f *Foresight) rememberStatuses() {
 	recorded := map[plan.ID]bool{}
 	for _, r := range f.before.Releases {

@@ -121,7 +121,7 @@ func (t *Renderer) render(ctx context.Context, name string, r *Release, upgrade 
 	if err := r.whole.origins.Write(&text, r.whole.values, values.WriteOptions{ShowSecrets: true}); err != nil {
 		return done, err
 	}
-	// A chart may write a part of what a Secret holds by itself, in messages too.
+	// A chart may write a part of a Secret's value by itself, in messages too.
 	t.console.Secrets().Add(r.whole.origins.Confidential(r.whole.values)...)
 	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, text.Bytes(), t.o.KubeVersion, t.o.APIVersions
 	release.Integers = values.Integers(r.whole.values)

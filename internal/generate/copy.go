@@ -11,7 +11,7 @@ import (
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 )
 
-// The limits of patterns: each file is held against each of them.
+// The limits of patterns: each file is matched with each of them.
 const (
 	maxDoublestars = 10
 	maxSteps       = 5_000_000 // that one artifact may take: files times patterns

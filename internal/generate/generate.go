@@ -37,7 +37,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Doubt is something that source-watcher does without a word, and that is seldom meant.
+// Doubt is something that source-watcher silently does, and that is rarely meant.
 type Doubt struct {
 	Path []any // of the field that it is about
 	Text string
@@ -93,7 +93,7 @@ func UnknownAlias(spec *swv1.ArtifactGeneratorSpec) (alias string, path []any) {
 	return "", nil
 }
 
-// Doubts are those about a spec that can be had without any source.
+// Doubts are those about a spec that need no source.
 func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 	var list []Doubt
 	known := func(alias string) bool {
@@ -137,7 +137,7 @@ func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[st
 	return artifacts, doubts, nil
 }
 
-// drop takes out what the archive of an artifact never holds.
+// drop removes what is never in the archive of an artifact.
 func (b *build) drop() {
 	t := b.artifact.Tree.clone()
 	rules := new(tree.Rules).WithDefaults()

@@ -30,7 +30,7 @@ type text []byte
 
 func (t text) Bytes() ([]byte, error) { return t, nil }
 
-// Tree holds the files of a source or of an artifact by their slash-separated paths, and the directories, which archives
+// Tree is the files of a source or of an artifact by their slash-separated paths, and the directories, which archives
 // have entries of: one that nothing is left in stays.
 type Tree struct {
 	files map[string]File
@@ -42,7 +42,7 @@ type Tree struct {
 func NewTree() *Tree { return &Tree{files: map[string]File{}, dirs: map[string]bool{}} }
 
 // Add puts a file into the tree, in place of one that is there. A file where a directory has to be is an error, and so are
-// more files than a tree may hold.
+// more files than a tree may have.
 func (t *Tree) Add(name string, f File) error {
 	if _, there := t.files[name]; !there {
 		if len(t.files) >= maxFiles {
@@ -61,7 +61,7 @@ func (t *Tree) Add(name string, f File) error {
 }
 
 // AddDir puts a directory into the tree, with those above it. A file where one has to be is an error, and so are more
-// directories than a tree may hold.
+// directories than a tree may have.
 func (t *Tree) AddDir(name string) error {
 	for dir := name; dir != "." && !t.dirs[dir]; dir = path.Dir(dir) {
 		if _, file := t.files[dir]; file {

@@ -1,4 +1,4 @@
-// Package heap spares short runs the collection of a heap that holds little garbage. It changes when the collector runs
+// Package heap spares short runs the collection of a heap with little garbage. It changes when the collector runs
 // and nothing else.
 package heap
 

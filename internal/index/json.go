@@ -14,7 +14,7 @@ import (
 const (
 	// maxJSONDepth is how deep Go's JSON decoder goes. What is deeper is no JSON to it.
 	maxJSONDepth = 10000
-	// maxToken bounds a string of a JSON index in bytes: the decoder holds one at a time.
+	// maxToken bounds a string of a JSON index in bytes: the decoder keeps one at a time.
 	maxToken = 2 * maxEntryText
 )
 

@@ -100,7 +100,7 @@ func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// checkNode applies the rules that hold for every mapping of an index.
+// checkNode applies the rules for every mapping of an index.
 func checkNode(root *yaml.Node) error {
 	c := nodeChecker{open: map[*yaml.Node]bool{}}
 	return c.check(root)

@@ -190,7 +190,7 @@ func (inv *Inventory) deriveAll() *derivations {
 }
 
 // derive makes the HelmChart of one release, if the API server takes the release
-// and nothing holds helm-controller off.
+// and nothing stops helm-controller.
 func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	adm, err := inv.Admit(obj)
 	if err != nil {

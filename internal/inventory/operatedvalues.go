@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// OperatedInline are the inline values of a HelmRelease of Flux 1. Others than a map are dropped by the operator without a word,
-// and refused here.
+// OperatedInline are the inline values of a HelmRelease of Flux 1. The operator silently drops values that are
+// not a map; here they are refused.
 func OperatedInline(hr *operator.HelmRelease) (map[string]any, error) {
 	if hr.Spec.Values == nil || len(hr.Spec.Values.Raw) == 0 {
 		return nil, nil

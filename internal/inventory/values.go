@@ -118,7 +118,7 @@ func (inv *Inventory) Values(namespace string) values.Lookup {
 	}
 }
 
-// Public reports whether a ConfigMap holds nothing that came from a Secret.
+// Public reports whether a ConfigMap has no values from a Secret.
 func (inv *Inventory) Public(namespace, name string) bool {
 	config, err := inv.set.ConfigMap(namespace, name)
 	return err == nil && !config.Confidential

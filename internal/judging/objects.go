@@ -100,7 +100,7 @@ func (v *Verdict) objects() (objects []report.Object, n judgedCounts) {
 	return objects, n
 }
 
-// isMadeChart reports whether an object is the HelmChart of a HelmRelease, which no file holds.
+// isMadeChart reports whether an object is the HelmChart of a HelmRelease, which is in no file.
 func isMadeChart(obj *manifest.Object) bool {
 	return obj.Kind == sourcev1.HelmChartKind && obj.Origin != nil && obj.Origin.Kind == helmv2.HelmReleaseKind
 }

@@ -90,7 +90,7 @@ func lossy(found []finding.Finding) map[string]bool {
 	return lost
 }
 
-// secret reports whether a text holds a login, or what comes from a Secret. Such an edit is left to people: a report would
+// secret reports whether a text contains a login, or a value from a Secret. Such an edit is left to people: a report would
 // show it.
 func (x *fixer) secret(text string) bool {
 	return reconcile.RedactText(text) != text || x.w.Console.Secrets().Text(text) != text

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 )
 
-// accumulator holds the objects of a kustomization, and what is to be done with them at the end.
+// accumulator collects the objects of a kustomization, and what is to be done with them at the end.
 type accumulator struct {
 	*objects
 	*Build

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// baseMemory is how many bytes the builds of a run may hold, and memoryShare how many more for each byte that they read.
+	// baseMemory is how many bytes the builds of a run may keep, and memoryShare how many more for each byte that they read.
 	baseMemory  = 160 << 20
 	memoryShare = 40
 

@@ -36,7 +36,7 @@ type config struct {
 	Replicas          types.FsSlice   `json:"replicas,omitempty"`
 }
 
-// nameReference lists the fields that hold names of objects of a kind.
+// nameReference lists the fields that refer to objects of a kind.
 type nameReference struct {
 	resid.Gvk `json:",inline,omitempty"`
 	Referrers types.FsSlice `json:"fieldSpecs,omitempty"`
@@ -167,7 +167,7 @@ func has(m map[string]spec.Schema, key string) bool {
 
 type definition struct{ Schema spec.Schema }
 
-// crdReader finds the fields of a type that hold labels, annotations and names.
+// crdReader finds the fields of a type for labels, annotations and names.
 type crdReader struct {
 	definitions map[string]definition
 	config      *config

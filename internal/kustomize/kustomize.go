@@ -300,7 +300,7 @@ func comparisons(n *yaml.Node, seen map[*yaml.Node]int64) int64 {
 	return all
 }
 
-// isList reports whether an object may be a list of objects, or holds a list that kustomize refuses.
+// isList reports whether an object may be a list of objects, or contains a list that kustomize refuses.
 func isList(n *kyaml.RNode) bool {
 	empty, _ := n.HasNilEntryInList()
 	return empty || strings.HasSuffix(n.GetKind(), "List")

@@ -120,7 +120,7 @@ func (l *loader) directory(name string) (*loader, error) {
 	return &loader{build: l.build, root: root, referrer: l}, nil
 }
 
-// Texts is a Source that is in memory: files by their clean paths. It holds text that is trusted, or was checked.
+// Texts is a Source that is in memory: files by their clean paths. Its text is trusted, or was checked.
 type Texts map[string][]byte
 
 // Kustomization reads the kustomization file of a directory.

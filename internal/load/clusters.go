@@ -16,11 +16,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/render"
 )
 
-// A Cluster is one of those that the manifests hold.
+// A Cluster is one of those in the manifests.
 type Cluster struct {
 	*render.Cluster
 	Name  string // "" without a cluster directory
-	Shown string // its name where the input holds several, else ""
+	Shown string // its name where the input has several, else ""
 }
 
 // begins is the directory that a cluster begins in, "" for none.

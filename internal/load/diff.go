@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
-// Diff describes the edits of a file. Lines that may hold a password are not shown around an edit, and masked in one.
+// Diff describes the edits of a file. Lines that may contain a password are not shown around an edit, and masked in one.
 func (l *Reader) Diff(file *rewrite.File, before *edit.File, after []byte) []byte {
 	private := PrivateLinesOf(before)
 	name := strings.TrimPrefix(filepath.ToSlash(file.Name), "/")
@@ -33,7 +33,7 @@ func (l *Reader) Diff(file *rewrite.File, before *edit.File, after []byte) []byt
 	return []byte(l.Console.Secrets().Text(text))
 }
 
-// PrivateLines are the lines of a file that may hold a password, counted from 1, and whether all of a line may be one.
+// PrivateLines are the lines of a file that may contain a password, counted from 1, and whether all of a line may be one.
 type PrivateLines map[int]bool
 
 // PrivateLinesOf finds them.

@@ -108,7 +108,7 @@ func (d *Distribution) refuse(o *manifest.Object) error {
 	return nil
 }
 
-// Replace puts what is known of the API version of an object in the place of what admission says of every old one.
+// Replace replaces what admission says of every old API version by what is known of that of an object.
 func (d *Distribution) Replace(o *manifest.Object, found []finding.Finding) []finding.Finding {
 	found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Code == finding.DeprecatedVersion })
 	if f, ok := d.Judge(o); ok {

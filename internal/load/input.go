@@ -93,7 +93,7 @@ func (in *Input) Replaceable() []*manifest.Object {
 	return objects
 }
 
-// Kinds lists which kinds the input holds.
+// Kinds lists the kinds of the input.
 func (in *Input) Kinds() string {
 	counts := map[string]int{}
 	var kinds []string

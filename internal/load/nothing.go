@@ -106,7 +106,7 @@ func CheckSelectors(inputs []*Input) error {
 	return unusable
 }
 
-// CheckJudged returns a usage error for inputs that hold nothing to judge: a check does not pass in silence. Files that are
+// CheckJudged returns a usage error for inputs with nothing to check: a check of nothing does not pass. Files that are
 // arguments may be of any kind, as a hook passes them.
 func (o *Options) CheckJudged(inputs []*Input) error {
 	offered := len(o.Offered) > 0 && len(o.Names) == 0

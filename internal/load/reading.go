@@ -66,7 +66,7 @@ type Reading struct {
 	common   *common
 }
 
-// Inputs reads the manifests, and makes an input of each cluster that they hold and that the options choose. What cannot
+// Inputs reads the manifests, and makes an input of each cluster in them that the options select. What cannot
 // be read is reported and makes the exit code 2; the rest goes on.
 func (l *Reader) Inputs(ctx context.Context, o *Options) ([]*Input, error) {
 	r, err := l.Choose(ctx, o, nil)

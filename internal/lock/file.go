@@ -89,7 +89,7 @@ const maxValues = 4 << 20
 // maxEntry bounds an entry, and what is before the first. A chart with a thousand dependencies has some 400 KiB.
 const maxEntry = 1 << 20
 
-// Read returns what a lock file holds. Errors are of type *Error. Entries are decoded one after the other, so that no
+// Read returns the contents of a lock file. Errors are of type *Error. Entries are decoded one after the other, so that no
 // more than one of them is in memory as a tree.
 func Read(content []byte) (*Lock, error) {
 	if len(content) > MaxBytes {

@@ -37,7 +37,7 @@ func failure(name string, err error) error {
 	return p
 }
 
-// Read returns what a lock file holds. The error of one that is not there matches [fs.ErrNotExist].
+// Read returns the contents of a lock file. The error of one that is not there matches [fs.ErrNotExist].
 func Read(name string) (*lock.Lock, error) {
 	l, _, err := read(name)
 	return l, err
@@ -74,7 +74,7 @@ const (
 	pause    = 20 * time.Millisecond
 )
 
-// Change changes what a lock file holds, and makes the file if it is not there and there is something to write. It is called
+// Change changes the entries of a lock file, and makes the file if it is not there and there is something to write. It is called
 // again with what another process has written meanwhile. A file whose content stays is not written.
 func Change(ctx context.Context, name string, change func(*lock.Lock)) (changed bool, err error) {
 	for n := 0; ; n++ {

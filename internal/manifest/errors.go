@@ -40,7 +40,7 @@ func (e *ParseError) Error() string { return e.Pos.String() + ": " + e.Msg }
 // Unplaced is the error without the file that it is in: a status says nothing of files.
 func (e *ParseError) Unplaced() string { return e.Msg }
 
-// Syntax distinguishes a file that is not YAML from one that holds something else than objects.
+// Syntax distinguishes a file that is not YAML from one without objects.
 func (e *ParseError) Syntax() bool { return e.syntax }
 
 // Hint offers a way out where the mistake is a known one.
@@ -118,7 +118,7 @@ type NotFoundError struct {
 	InCluster bool
 	// Field is where the reference could name another namespace, "" if it cannot leave its own.
 	Field string
-	// Unread is true where a file of the input that names the object cannot be read: it may hold it.
+	// Unread is true where a file of the input that names the object cannot be read: the object may be in it.
 	Unread bool
 
 	known   string // what is known of it

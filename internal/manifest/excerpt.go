@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Excerpt is a line of a file, with the part that a finding is about. It is never one that may hold a value
+// Excerpt is a line of a file, with the part that a finding is about. It is never one that may contain a value
 // of a Secret: those have the place only.
 type Excerpt struct {
 	Pos                   Pos
@@ -53,9 +53,9 @@ func (o *Object) Written(path ...any) Excerpt {
 	return o.at.doc.excerpt(e.Pos, found, value)
 }
 
-// alone reports whether the lines of an object hold nothing of another one. That is so in a document of its own, and in
+// alone reports whether the lines of an object belong to no other one. That is so in a document of its own, and in
 // a list whose items stand below each other. Values of a release and variables of a Kustomization may be passwords;
-// they are not quoted from a line that holds more than the one field.
+// they are not quoted from a line with other fields.
 func (l location) alone(root *yaml.Node, o *Object) bool {
 	if (o.Group() == ReleaseGroup || o.Group() == KustomizeGroup) && hasFlow(locate(root, l.path), root) {
 		return false
@@ -79,7 +79,7 @@ func hasFlow(found, root *yaml.Node) bool {
 	return found.Style&yaml.FlowStyle != 0 || spec != nil && spec.Style&yaml.FlowStyle != 0
 }
 
-// mentionsSecret reports whether a text may hold an object of kind Secret. A field such as secretRef does not count.
+// mentionsSecret reports whether a text may contain an object of kind Secret. A field such as secretRef does not count.
 func mentionsSecret(text []byte) bool {
 	for i := 0; ; {
 		n := bytes.Index(text[i:], []byte("Secret"))

@@ -30,7 +30,7 @@ type FluxNote struct {
 // FluxInstances, and of the sources that Flux itself is published in. Each is there once, as it is written.
 func (s *Set) FluxVersions() []FluxNote { return s.flux }
 
-// installed is the version of Flux that a source holds, or that a release of the chart flux-instance sets; "" for anything else.
+// installed is the version of Flux that a source installs, or that a release of the chart flux-instance sets; "" for anything else.
 func installed(o *Object) string {
 	of := func(path ...any) string { return At[string](o.Content["spec"], path...) }
 	url := strings.TrimSuffix(of("url"), ".git")
@@ -46,7 +46,7 @@ func installed(o *Object) string {
 // Versioned lists the objects of Flux that take no part in a run, and of which only the API version can be judged.
 func (s *Set) Versioned() []*Object { return s.versioned }
 
-// Content reads what one of the objects of [Set.Versioned] holds.
+// Content reads one of the objects of [Set.Versioned].
 func (s *Set) Content(o *Object) (map[string]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

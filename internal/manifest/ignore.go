@@ -52,7 +52,7 @@ func (l location) lines(begin int) (first, last int) {
 	return begin, endless
 }
 
-// readIgnores reads the comments of a document, line by line. Comments that stand alone speak for the first line after them
+// readIgnores reads the comments of a document, line by line. Comments on lines of their own apply to the first line after them
 // that is no comment.
 func (d *document) readIgnores() []finding.Ignore {
 	var all, waiting []finding.Ignore

@@ -78,7 +78,7 @@ func (f *File) Text() []byte {
 	return f.batch.text
 }
 
-// Data is what the file holds, byte for byte, nil if that was not kept. It is shared.
+// Data is the file, byte for byte, nil if it was not kept. It is shared.
 func (f *File) Data() []byte {
 	if len(f.data) > maxFileSize {
 		return nil // and not all of it
@@ -91,7 +91,7 @@ func (f *File) Mentions(word string) bool {
 	return len(f.errs) > 0 || f.batch != nil && bytes.Contains(f.batch.text, []byte(word))
 }
 
-// MentionsFlux reports whether the file may hold an object of Flux.
+// MentionsFlux reports whether the file may contain an object of Flux.
 func (f *File) MentionsFlux() bool {
 	return len(f.errs) > 0 || f.batch != nil && mentionsFlux(f.batch.text)
 }
@@ -127,7 +127,7 @@ func ParseFile(name string, data []byte) (*File, error) {
 	return &File{Name: name, data: data, batch: b}, nil
 }
 
-// NoObjects is the error of a file that holds something else than objects, nil for one that does not.
+// NoObjects is the error of a file without objects, nil for others.
 func (f *File) NoObjects() error {
 	switch {
 	case len(f.errs) > 0:
@@ -164,7 +164,7 @@ func CheckExpansion(name string, data []byte) error {
 	return nil
 }
 
-// FirstDocument is the first document of a file that holds something else than objects, for its places and its
+// FirstDocument is the first document of a file without objects, for its places and its
 // comments.
 func FirstDocument(name string, data []byte) *Object {
 	o := &Object{Pos: Pos{File: name}}
@@ -258,14 +258,14 @@ func (e *ObjectError) Unwrap() error { return e.Err }
 // Excerpt is the line with the mistake.
 func (e *ObjectError) Excerpt() Excerpt { return e.line }
 
-// Raw is an object as a file holds it, before it is decrypted and before variables are substituted.
+// Raw is an object as it is in its file, before it is decrypted and before variables are substituted.
 type Raw struct {
 	*Object
 	Value    map[string]any // what is in the file; shared: copy before changing it
 	Document []byte         // the text of its document
 	Whole    []byte         // the text of the file
 	Index    int            // of the document in the file
-	Item     bool           // one of a list: its document holds others too
+	Item     bool           // one of a list: its document contains others too
 }
 
 // SealedError is an object that is encrypted, and that no available key opens. It counts as missing.
@@ -276,7 +276,7 @@ func (e *SealedError) Error() string { return "encrypted with SOPS" }
 // Hint says what would open it.
 func (e *SealedError) Hint() string { return e.Reason }
 
-// Raw is the object as its file holds it.
+// Raw is the object as it is in its file.
 func (o *Object) Raw() (*Raw, error) {
 	d := o.at.doc
 	root, err := d.root()
@@ -296,7 +296,7 @@ func (o *Object) NoNamespace() bool {
 	return err == nil && scalar(locateRoot(root, o.at.path), "metadata", "namespace") == ""
 }
 
-// PathOf is the path of the first value that holds a text, as the object was written.
+// PathOf is the path of the first value that contains a text, as the object was written.
 func (o *Object) PathOf(text string) []any {
 	root, err := o.at.root()
 	if err != nil {

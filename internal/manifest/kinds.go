@@ -86,7 +86,7 @@ func BareKinds(kinds []string) []string {
 // IsFlux1 is true of the API groups of Flux 1's HelmReleases.
 func IsFlux1(group string) bool { return group == flux1Group || group == olderFlux1Group }
 
-// mentionsFlux reports whether a file can hold an object that is kept.
+// mentionsFlux reports whether a file may contain an object that is kept.
 func mentionsFlux(data []byte) bool {
 	return slices.ContainsFunc([]string{"toolkit.flux", ExtensionsGroup, OperatorGroup, flux1Group, olderFlux1Group}, func(group string) bool { return bytes.Contains(data, []byte(group)) })
 }

@@ -27,7 +27,7 @@ const StdinName = "<stdin>"
 // Options says what to read.
 type Options struct {
 	Files            []string // files, directories and globs; "-" is Stdin
-	Offered          []string // files that need not be manifests, as those that a directory holds
+	Offered          []string // files that need not be manifests, as those of a directory
 	LookupDirs       []string // where Lookup and Secret look too, at every depth
 	Recursive        bool     // descend into directories
 	Stdin            io.Reader
@@ -38,7 +38,7 @@ type Options struct {
 	// is refused.
 	Untrusted bool
 
-	// Secrets receives what Secrets hold, so that it is not shown.
+	// Secrets receives the values of Secrets, so that they are not shown.
 	Secrets *conceal.Values
 }
 
@@ -115,7 +115,7 @@ func (l *loader) argument(name string) {
 		l.named(name)
 		return
 	} else if scheme, _, ok := strings.Cut(name, "://"); ok && scheme != "" {
-		// The URL itself may hold a password and is not printed.
+		// The URL itself may contain a password and is not printed.
 		l.fail(errors.New("a URL cannot be read: download it and name the file, or pipe it into -f -"))
 		return
 	} else if !strings.ContainsAny(name, "*?[") {

@@ -181,7 +181,7 @@ func (l location) find(path []any) (Pos, bool) {
 // Variable is a ${VAR} that was not substituted.
 type Variable struct {
 	Name string
-	Path []any // of the field that holds it
+	Path []any // of its field
 	Pos  Pos
 }
 

@@ -106,7 +106,7 @@ func valueLength(text string, flow bool) int {
 	return len(strings.TrimRight(text[:end], " \t"))
 }
 
-// concealsLine reports whether a line of a document that cannot be parsed may hold a password: the document holds a Secret,
+// concealsLine reports whether a line of a document that cannot be parsed may contain a password: the document has a Secret,
 // or the line belongs to the value of a field that is called as a password is.
 func concealsLine(text []byte, line int) bool {
 	if holdsSecret(text) {
@@ -133,7 +133,7 @@ func concealsLine(text []byte, line int) bool {
 	return false
 }
 
-// holdsSecret reports whether a document that may not be parsed holds what is in a Secret, or what makes or patches one.
+// holdsSecret reports whether a document that may not be parsed contains a Secret, or what makes or patches one.
 // References to Secrets are not meant.
 func holdsSecret(text []byte) bool {
 	return mentionsSecret(text) && (bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || secretText().Match(text))

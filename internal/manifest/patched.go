@@ -13,7 +13,7 @@ import (
 // Patch is the text of a patch that an object was built with.
 type Patch struct {
 	Text string
-	In   *Object // whose document is the patch, or holds it as text
+	In   *Object // whose document is the patch, or has it as text
 }
 
 // PatchedBy says how to find the patches of an object, in the order in which they are applied. They are looked for when
@@ -132,12 +132,12 @@ func (p Patch) excerpt(n *yaml.Node) Excerpt {
 	}
 	e := d.excerpt(d.pos(n), n, nil)
 	if whole := parseText(p.Text); whole == nil || hasFlow(whole, whole) && !setsOne(whole) || whole.Kind == yaml.SequenceNode {
-		return Excerpt{Pos: e.Pos} // the line may hold values of something else
+		return Excerpt{Pos: e.Pos} // the line may have values of another object
 	}
 	return e
 }
 
-// setsOne reports whether the spec of a patch sets one field, so that its line holds nothing else.
+// setsOne reports whether the spec of a patch sets one field, so that its line has nothing else.
 func setsOne(patch *yaml.Node) bool {
 	n := at(patch, "spec")
 	for patch.Style&yaml.FlowStyle == 0 && n != nil && n.Kind == yaml.MappingNode && len(n.Content) == 2 {

@@ -17,7 +17,7 @@ import (
 // maxSecretSize is the API server's bound on the values of one Secret or ConfigMap together.
 const maxSecretSize = 1 << 20
 
-// Secret is a Secret as the API server would store it: data and stringData are one. It does not print what it holds.
+// Secret is a Secret as the API server would store it: data and stringData are one. It does not print its values.
 type Secret struct {
 	Namespace, Name, Type string
 	Data                  map[string][]byte
@@ -33,7 +33,7 @@ func (s *Set) Secret(namespace, name string) (*Secret, error) {
 	return newSecret(o, content)
 }
 
-// datum finds an object of a kind that is kept for references only. What it holds is read only now.
+// datum finds an object of a kind that is kept for references only. Its values are read only now.
 func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, error) {
 	o, err := s.find(key{"", kind, namespace, name}, func(s *Set) map[key][]*Object { return s.data })
 	if err != nil {
@@ -201,7 +201,7 @@ func (r secretReader) position(k string) Pos {
 	return r.object.Position("data", k)
 }
 
-// Unresolved lists the keys whose values still hold a ${VAR}.
+// Unresolved lists the keys whose values still contain a ${VAR}.
 func (s *Secret) Unresolved() []string {
 	var list []string
 	for k, v := range s.Data {

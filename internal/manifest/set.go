@@ -17,7 +17,7 @@ import (
 // maxDocuments bounds the documents of one file.
 const maxDocuments = 50_000
 
-// Set holds what was read. The one that makes it adds to it; once it is handed to an inventory it no longer changes,
+// Set is what was read. Its maker adds to it; once it is handed to an inventory it no longer changes,
 // except for notes of what was looked up. Looking things up is safe from many goroutines, adding is not.
 type Set struct {
 	namespace string // for objects without one
@@ -40,7 +40,7 @@ type Set struct {
 	unknown []string // namespaces in which there may be more than is known, "" for all
 
 	siblings     *Set         // what lies beside the files that were named, nil for nothing
-	surroundings *Set         // what the lookup directories hold, nil for nothing
+	surroundings *Set         // of the lookup directories, nil for nothing
 	unread       bool         // there are more surroundings than may be read
 	broken       []brokenFile // beside the input
 	unreadable   []brokenFile // of the input
@@ -357,7 +357,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	case ours:
 		return b.keep(src, o)
 	case data:
-		// Only remembered: one that nothing refers to may hold what it likes.
+		// Only recorded: an object without references to it may have any content.
 		b.data = append(b.data, o)
 	case list:
 		return b.list(src, n, o)

@@ -104,7 +104,7 @@ type brokenFile struct {
 	text []byte
 }
 
-// readBeside reads the manifests beside the named files. What cannot be read is no error: no one asked for it.
+// readBeside reads the manifests beside the named files. What cannot be read is not an error: nothing names it.
 func (l *loader) readBeside() {
 	budget := maxSiblings
 	for _, dir := range l.in.dirs {
@@ -129,7 +129,7 @@ func (l *loader) readBeside() {
 	l.parse(l.in.beside)
 }
 
-// referable adds a file to a list if it may hold what can be missing, as may one that cannot be read.
+// referable adds a file to a list if it may contain what can be missing, as may one that cannot be read.
 func (l *loader) referable(list []*File, name string) []*File {
 	data, err := l.other(name)
 	switch {
@@ -156,16 +156,16 @@ func (l *loader) other(name string) ([]byte, error) {
 	return read(l.ctx, name)
 }
 
-// unread is a file or a directory that may hold what is missing elsewhere.
+// unread is a file or a directory that may contain what is missing elsewhere.
 func unread(err error) *File { return &File{referenceOnly: true, errs: []error{plain(err)}} }
 
-// referable reports whether a file may hold what something refers to.
+// referable reports whether a file may contain what something refers to.
 func referable(data []byte) bool {
 	return mentionsFlux(data) || begins(data) || bytes.Contains(data, []byte("Secret")) ||
 		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap")) || bytes.Contains(data, []byte("kind: Namespace"))
 }
 
-// begins reports whether a file may say what a cluster begins with: it holds a FluxInstance, or the values of one.
+// begins reports whether a file may say what a cluster begins with: it has a FluxInstance, or the values of one.
 func begins(data []byte) bool {
 	return bytes.Contains(data, []byte(OperatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
 }

@@ -16,7 +16,7 @@ var (
 	bomUTF16BE = []byte{0xFE, 0xFF}
 )
 
-// decodeText turns what a file holds into UTF-8. PowerShell's > writes UTF-16, so that is read too.
+// decodeText turns the bytes of a file into UTF-8. PowerShell's > writes UTF-16, so that is read too.
 func decodeText(file string, data []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(data, bomUTF16LE):

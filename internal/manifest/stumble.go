@@ -109,7 +109,7 @@ func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
 	return stumble{}, false
 }
 
-// anchorsOf are the first anchors of a text, without those on lines that may hold a password.
+// anchorsOf are the first anchors of a text, without those on lines that may contain a password.
 func anchorsOf(text []byte) []string {
 	var names []string
 	for _, at := range anchorOf().FindAllSubmatchIndex(text, maxAnchors) {

@@ -35,7 +35,7 @@ func (l *loader) lookupDirs(dirs []string) {
 	}
 }
 
-// readAround reads what the lookup directories hold, at every depth. What cannot be read is no error: no one asked for
+// readAround reads the lookup directories, at every depth. What cannot be read is not an error: nothing names
 // it.
 func (l *loader) readAround() {
 	l.walkOutside(func(name string) error {

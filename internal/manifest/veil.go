@@ -44,7 +44,7 @@ func (o *Object) VeilOf(name string, fields ...[]any) string {
 // VeilField is VeilOf and ConcealText for a text of a document or a table, that says what the chart or the version is.
 func (o *Object) VeilField(text string) string { return o.ConcealText(o.Veil(text)) }
 
-// Unveil finds out of which name Veil has made another, if a field of the object holds it as it is.
+// Unveil finds out of which name Veil has made another, if a field of the object has it as it is.
 func (o *Object) Unveil(name string) string {
 	first, _, _ := strings.Cut(name, "@")
 	if !o.Tainted() || !strings.HasPrefix(first, conceal.Hidden) {
@@ -118,7 +118,7 @@ func ValueAt(v any, path []any) any {
 	return v
 }
 
-// VeilStatus does what Veil does to the fields of a status that hold such names.
+// VeilStatus does what Veil does to the fields of a status with such names.
 func (o *Object) VeilStatus(status map[string]any) map[string]any {
 	if !o.Tainted() {
 		return status

@@ -1,4 +1,4 @@
-// Package marked finds the scalars of YAML files that follow image policies, and those that hold a version at a known
+// Package marked finds the scalars of YAML files that follow image policies, and those that are a version at a known
 // place. It does no I/O and does not choose versions.
 package marked
 
@@ -26,7 +26,7 @@ type Field struct {
 	parent *yaml.Node // a mapping or list
 }
 
-// Object names what a document holds; the fields are empty if it does not say so.
+// Object names the object of a document; fields that it does not have are empty.
 type Object struct{ APIVersion, Kind, Namespace, Name string }
 
 // ObjectOf reads the head of a document.

@@ -1,4 +1,4 @@
-// Package merge joins artifacts directories, each of which holds a part of what a run is about. It changes none of those
+// Package merge joins artifacts directories, each of which has a part of the objects of a run. It changes none of those
 // that it joins. It does not know where they come from, nor what a status says besides its artifact.
 package merge
 
@@ -47,7 +47,7 @@ type Outcome struct {
 	Failed []Failure
 }
 
-// A Conflict is an object that directories hold with other bytes.
+// A Conflict is an object that differs between directories.
 type Conflict struct {
 	Key  store.Key
 	A, B string // the directories; that of A counts if one does
@@ -70,7 +70,7 @@ type Failure struct {
 	Err error
 }
 
-// Join copies what the directories hold into one. An object appears there whole or not at all: who is killed may begin
+// Join copies the contents of the directories into one. An object appears there whole or not at all: a killed run may begin
 // again. The error is one that ends all of it.
 func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*Outcome, error) {
 	if err := to.Load(); err != nil {
@@ -318,7 +318,7 @@ func (j *joining) same(key store.Key, h holding) bool {
 	return h.artifact == nil || j.holds(h.artifact)
 }
 
-// holds reports whether an artifact is there with the size and the digest that a status says.
+// holds reports whether an artifact exists with the size and the digest of its status.
 func (j *joining) holds(a *artifact) bool {
 	f, err := j.to.OpenArtifact(a.Path)
 	if err != nil {

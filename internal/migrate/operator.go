@@ -345,7 +345,7 @@ func (o *operated) rewrite(fields []edit.Field) error {
 	return nil
 }
 
-// fields are those that stand in the place of spec.chart.
+// fields are those that replace spec.chart.
 func (o *operated) fields(s *chartSource, source, releaseName string, from [][]edit.Field) []edit.Field {
 	chart := []edit.Field{{Key: "chart", Value: s.chart}}
 	if s.kind == repositoryKind {

@@ -26,7 +26,7 @@ func isSelector(m *yaml.Node) bool {
 	return text(child(m, "kind")) != "" && text(child(m, "version")) != ""
 }
 
-// inline are the patches that a mapping holds as text.
+// inline are the patches that a mapping has as text.
 func inline(m *yaml.Node) []*yaml.Node {
 	var list []*yaml.Node
 	if patches := child(m, "patchesStrategicMerge"); patches != nil {

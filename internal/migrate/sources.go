@@ -214,7 +214,7 @@ func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
 	return true
 }
 
-// refer puts a reference in the place of a chart template.
+// refer replaces a chart template by a reference.
 func refer(d *edit.Document, root *yaml.Node, name string) error {
 	chart := child(root, "spec", "chart")
 	fields := []edit.Field{{Key: "kind", Value: ociKind}, {Key: "name", Value: name}}

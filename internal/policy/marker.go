@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Marker says which policy a field follows, and which part of its result the field holds.
+// Marker says which policy a field follows, and which part of its result the field gets.
 type Marker struct {
 	Namespace, Name string
 	Part            Part
@@ -71,7 +71,7 @@ func parseReference(ref string) (Marker, error) {
 // Image is what a policy chose.
 type Image struct{ Name, Tag, Digest string }
 
-// Part is the text for a field that holds a part of the image. A digest that is not known is an error: the field would be
+// Part is the text for a field with a part of the image. A digest that is not known is an error: the field would be
 // emptied.
 func (i Image) Part(part Part) (string, error) {
 	switch part {

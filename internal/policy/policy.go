@@ -63,7 +63,7 @@ func (p Policy) Latest(tags []string) (string, error) {
 // candidate is a tag, and what is compared of it.
 type candidate struct{ tag, text string }
 
-// candidates filters the tags. Of several with the same extract the last one remains, in the place of the first.
+// candidates filters the tags. Of several with the same extract the last one remains, at the position of the first.
 func (p Policy) candidates(tags []string) ([]candidate, error) {
 	var found []candidate
 	if p.Pattern == "" {
@@ -183,7 +183,7 @@ const signatureTags = `^.*\.sig$`
 
 // Listed is what an ImageRepository makes of the tags of a registry: without those that one of the expressions is found
 // in, from the last to the first by bytes. No expressions are the default, which is tags of signatures. Tags that no
-// registry may hold are left out: they would break the files that they are written to.
+// registry may have are left out: they would break the files that they are written to.
 func Listed(tags, exclusions []string) ([]string, error) {
 	if len(exclusions) == 0 {
 		exclusions = []string{signatureTags}
@@ -212,7 +212,7 @@ func Listed(tags, exclusions []string) ([]string, error) {
 // maxTag is the length of a tag that the OCI distribution specification allows, in bytes.
 const maxTag = 128
 
-// IsTag reports whether a registry may hold the tag, by the OCI distribution specification.
+// IsTag reports whether a registry may have the tag, by the OCI distribution specification.
 func IsTag(tag string) bool {
 	if tag == "" || len(tag) > maxTag || tag[0] == '.' || tag[0] == '-' {
 		return false

@@ -37,7 +37,7 @@ func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, locat
 	return s
 }
 
-// serverScope is the scope of an index and its archives: who may read the one may not be who may read the others. So what a
+// serverScope is the scope of an index and its archives: not everyone who may read the one may read the others. So what a
 // login brought is its own.
 func (r *Reconciler) serverScope(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
 	s := r.scopeOf(ctx, adm, location)

@@ -196,7 +196,7 @@ func (p *chartReconciliation) dependencyRepository(ctx context.Context, url stri
 
 // dependencyCharts are the charts of a repository that is not the chart's source.
 // Its index is read once per run, by the first caller, and belongs to no artifact. If
-// it cannot be had, the one that an earlier run stored will do.
+// it cannot be fetched, the one that an earlier run stored will do.
 func (p *chartReconciliation) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
 	if repo.registry != nil {
 		return &registryCharts{p.r, repo}, nil

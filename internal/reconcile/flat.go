@@ -30,7 +30,7 @@ type flatFile struct {
 }
 
 // Flatten copies the charts of results that have one in storage into dir, as NAME-VERSION.tgz: those of HelmCharts, and of
-// OCIRepositories that hold a chart. The directory is created; each file appears whole or not at all, one that is there
+// OCIRepositories with a chart. The directory is created; each file appears whole or not at all, one that is there
 // with the same bytes stays as it is, and one with others is replaced. Two charts of one name and version with
 // different bytes are a finding, and neither is copied.
 func Flatten(st *store.Store, results []*Result, dir string, l ChartLimits) []finding.Finding {
@@ -124,7 +124,7 @@ func (f *flattening) nameOf(r *Result) (string, error) {
 	limits.Name = path.Base(r.artifact().Path)
 	metadata, _, err := chart.Check(in, limits)
 	if err != nil {
-		return "", nil // manifests, or whatever a registry holds besides charts
+		return "", nil // manifests, or whatever a registry has besides charts
 	}
 	return path.Base(metadata.Name) + "-" + path.Base(metadata.Version) + ".tgz", nil
 }

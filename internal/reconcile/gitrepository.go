@@ -109,7 +109,7 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 	return t, gitFailure(err)
 }
 
-// settled reports whether the lock holds all that the run wants of a source of files: its revision, and the versions of its charts.
+// settled reports whether the lock has all that the run needs of a source of files: its revision, and the versions of its charts.
 func (p *reconciliation) settled() bool {
 	o := &p.r.o
 	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.lockedTo() != nil && o.Locked.Mode != LockedFirst && p.operated() == nil

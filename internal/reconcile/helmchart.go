@@ -122,7 +122,7 @@ func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.Helm
 	}, nil
 }
 
-// holds reports whether the stored artifact has the digest that the source says, if it says one by the same algorithm: a
+// holds reports whether the stored artifact has the digest of the source, if it says one by the same algorithm: a
 // record alone is no proof.
 func (p *chartReconciliation) holds(published digest.Digest) bool {
 	stored, err := digest.Parse(p.prev.Artifact.Digest)
@@ -249,7 +249,7 @@ func (p *chartReconciliation) sourceResult(ctx context.Context, adm *admission.A
 	return result, nil
 }
 
-// chartSource is what a HelmChart holds: one chart.
+// chartSource is what a HelmChart provides: one chart.
 type chartSource struct {
 	held
 	metadata *helmchart.Metadata

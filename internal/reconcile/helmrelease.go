@@ -93,7 +93,7 @@ func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, 
 	return metadata.Name, nil
 }
 
-// loadable reports that the artifact need not be read to know that it holds a chart: it
+// loadable reports that the artifact need not be read to know that it is a chart: it
 // is that of a HelmChart, whose bytes this run has checked.
 func (r *Result) loadable() bool {
 	return r.State == Ready && r.Object.Object.Kind == sourcev1.HelmChartKind
@@ -144,7 +144,7 @@ func sourceNotReady(source *Result, why string) error {
 }
 
 // notReady says why a source cannot be used, "" if it can. It need not be Ready:
-// one that failed now, but holds an artifact of the same generation, is used.
+// one that failed now, but has an artifact of the same generation, is used.
 func (p *releaseReconciliation) notReady(source *Result) string {
 	if source.State == Resolved {
 		return ""
@@ -182,7 +182,7 @@ func askedFor(hr *helmv2.HelmRelease) *Resolution {
 }
 
 // composeValues merges the values of the release and returns their digest. They go
-// nowhere: who renders the chart needs a cluster.
+// nowhere: rendering the chart needs a cluster.
 func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	inline, err := inventory.InlineValues(hr)
 	if err != nil {
@@ -213,7 +213,7 @@ func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, e
 }
 
 // noteValues records the digests of those values that come from ConfigMaps, so that a later run can say which of them
-// changed. A digest of what a Secret holds could be guessed, and so could that of a ConfigMap that was made of one.
+// changed. A digest of a Secret's value could be guessed, and so could that of a ConfigMap that was made of one.
 func (p *reconciliation) noteValues(composed map[string]any, origins *values.Origins) {
 	public := map[[2]string]bool{}
 	for _, ref := range origins.References() {
@@ -230,7 +230,7 @@ func (p *reconciliation) noteValues(composed map[string]any, origins *values.Ori
 	})
 }
 
-// loadedChart reads which chart an artifact holds. What a HelmChart has in storage
+// loadedChart reads which chart an artifact is. What a HelmChart has in storage
 // was loaded when it was put there; a layer of an OCI artifact may be anything.
 func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
 	if known := source.Source().chart(); source.State == Ready && known != nil {
@@ -288,7 +288,7 @@ func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
 	}
 }
 
-// layerHint says how a chart gets into the artifact of a source that holds none.
+// layerHint says how a chart gets into the artifact of a source that has none.
 func layerHint(source *manifest.Object) string {
 	if source.Kind == sourcev1.ExternalArtifactKind {
 		return "the artifact must contain the directory of one chart: copy it without /** to @artifact/"

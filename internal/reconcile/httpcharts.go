@@ -234,7 +234,7 @@ func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *reposit
 	return file
 }
 
-// indexSource is what a HelmRepository with an index holds: the charts of the index that was
+// indexSource is what a HelmRepository with an index provides: the charts of the index that was
 // fetched in this run, else of the stored one.
 type indexSource struct {
 	held

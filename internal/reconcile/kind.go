@@ -125,7 +125,7 @@ type objectSteps interface {
 	// downloads no archive but what that takes. It returns what is left to do, nil for nothing.
 	// An error becomes the outcome's failure.
 	choose(ctx context.Context) (*remainder, error)
-	// source is what the object holds for others, once all else is over.
+	// source is what the object provides for others, once all else is over.
 	source() Source
 }
 
@@ -196,7 +196,7 @@ func (t Table) Supports(obj *manifest.Object) bool {
 	return ok
 }
 
-// IsSource reports whether objects of this kind hold what charts are made of.
+// IsSource reports whether objects of this kind provide charts.
 func (t Table) IsSource(name string) bool {
 	k, ok := t.find(inventory.GroupOf(name), name)
 	return ok && k.source

@@ -60,7 +60,7 @@ func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.He
 }
 
 // storedAsLocked reports whether the artifact in storage is what is locked. One whose signature is to be checked does not
-// count: who was trusted yesterday may not be today.
+// count: a signer who was trusted yesterday may not be today.
 func (p *chartReconciliation) storedAsLocked(obj *sourcev1.HelmChart, e *lock.Entry) (status.Build, bool) {
 	current := p.stored()
 	if current == nil || p.rebuild || p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {

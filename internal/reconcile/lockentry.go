@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// Entry is what a lock holds of a result, nil if the object is not locked or did not get that far. Cluster and file are for
+// Entry is what a lock records of a result, nil if the object is not locked or did not get that far. Cluster and file are for
 // the caller to fill in.
 func (l *Locked) Entry(inv *inventory.Inventory, r *Result) (*lock.Entry, error) {
 	j, ok := l.Judge(inv, r.Object)
@@ -71,7 +71,7 @@ func entryOf(w lock.Wanted, r *Result) *lock.Entry {
 	return e
 }
 
-// archiveURL is a URL that a lock can hold and that an archive can be fetched from, "" for one that needs more: a user, a
+// archiveURL is a URL that a lock can record and that an archive can be fetched from, "" for one that needs more: a user, a
 // query.
 func archiveURL(raw string) string {
 	u, err := url.Parse(raw)
@@ -100,7 +100,7 @@ func (r *Result) Signers() []string {
 	return slices.Compact(signers)
 }
 
-// hiddenIn is the first field of an entry that holds what came from a Secret, "" if none does.
+// hiddenIn is the first field of an entry with a value from a Secret, "" without one.
 func (r *Result) hiddenIn(e *lock.Entry) string {
 	for _, f := range []struct{ name, text string }{
 		{"object", e.Object}, {"sourceURL", e.SourceURL}, {"chart", e.Chart}, {"constraint", e.Constraint}, {"version", e.Version}, {"url", e.URL},

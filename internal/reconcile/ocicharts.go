@@ -225,7 +225,7 @@ func (r *Reconciler) registryOptions(repo *repository) oci.Options {
 	return options
 }
 
-// registrySource is what a HelmRepository without a status holds: the charts of its registry,
+// registrySource is what a HelmRepository without a status provides: the charts of its registry,
 // or of the directory in its place. Such a directory has an index, which is not an artifact of
 // any object.
 type registrySource struct {

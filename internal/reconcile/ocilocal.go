@@ -21,7 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// localArtifact stores a directory or an archive in the place of what is in the
+// localArtifact stores a directory or an archive instead of what is in the
 // registry. Its revision is the digest of the content, as if it was requested by
 // that.
 func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, name string) (*remainder, error) {

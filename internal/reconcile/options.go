@@ -148,7 +148,7 @@ type Trust = verify.Trust
 // TrustedRoot is trust in what a trusted_root.json says.
 func TrustedRoot(content []byte) (*Trust, error) { return verify.TrustedRoot(content) }
 
-// Keyring holds the PGP keys that provenance files may be signed with.
+// Keyring is the PGP keys that provenance files may be signed with.
 type Keyring = verify.Keyring
 
 // Timeout is the cause for a run's context that ends after a limit that the user

@@ -13,7 +13,7 @@ import (
 
 // A Pin says which one thing an object, or a dependency of a chart, was resolved to. It is a
 // plain value: two runs that resolve to the same have equal pins, whatever they fetched or had
-// in storage. It holds no credentials. What its fields mean depends on Source; one that has no
+// in storage. It contains no credentials. What its fields mean depends on Source; one that has no
 // meaning for it is empty.
 //
 //	            index, directory           registry                        git, bucket
@@ -52,7 +52,7 @@ const (
 	PinRegistry  PinSource = "registry"  // an OCI registry
 	PinGit       PinSource = "git"       // a Git repository
 	PinBucket    PinSource = "bucket"    // an object store
-	PinDirectory PinSource = "directory" // a local directory or archive in the place of one of the others
+	PinDirectory PinSource = "directory" // a local directory or archive instead of one of the others
 )
 
 // DependencyPin is what a chart requires of a repository, and what that was resolved to.

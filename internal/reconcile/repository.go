@@ -43,7 +43,7 @@ type repository struct {
 	tls      *auth.Identity
 	basic    auth.Logins // user name and password of an HTTP repository, nil if it has none
 	// identity is equal for two repositories that give the same answers, within one
-	// run, and that are waited for as long. It holds no secret, but must not be stored: it means nothing later.
+	// run, and that are waited for as long. It contains no secret, but must not be stored: it means nothing later.
 	identity string
 	// location is where the repository is, for fingerprints. It is redacted.
 	location string

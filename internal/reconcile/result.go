@@ -73,7 +73,7 @@ type Result struct {
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
-	// Values has a digest in the place of each value that a release takes from a ConfigMap. It is nil if they are not known, or
+	// Values has a digest instead of each value that a release takes from a ConfigMap. It is nil if they are not known, or
 	// too many.
 	Values map[string]any
 
@@ -81,7 +81,7 @@ type Result struct {
 
 	notes  map[string]string // annotations of the document
 	shown  map[string]any    // the document without its status, once it is recorded
-	source Source            // what the object holds, nil for nothing
+	source Source            // what the object provides, nil for nothing
 	common commonStatus      // what Status is made of
 
 	whole func() (*Result, error) // of an outline

@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// Source is what an object holds for those that refer to it. Its reconciliation makes it when
+// Source is what an object provides for those that refer to it. Its reconciliation makes it when
 // all else is over; it does not change after that, is safe for many goroutines, and what it
 // returns stays until the run ends. Whether the object is ready is not its concern: a
 // repository that is down serves what it had. Only this package has types of it.
@@ -62,7 +62,7 @@ func (p *reconciliation) source() Source {
 	return &h
 }
 
-// Source is what the object holds.
+// Source is what the object provides.
 func (r *Result) Source() Source {
 	if r.source == nil {
 		h := heldBy(r)
@@ -74,7 +74,7 @@ func (r *Result) Source() Source {
 // artifact is the object's artifact in storage, or nil.
 func (r *Result) artifact() *meta.Artifact { return r.Source().Artifact() }
 
-// causeOf is why an object may hold nothing.
+// causeOf is why an object may provide nothing.
 func causeOf(source *Result) error {
 	switch {
 	case source.State == Suspended:

@@ -194,7 +194,7 @@ func revisionHash(revision string) string {
 	return revision[strings.LastIndex(revision, "/")+1:]
 }
 
-// openWorktree takes a local directory in the place of a source.
+// openWorktree takes a local directory instead of a source.
 func (p *reconciliation) openWorktree(ctx context.Context, dir string, o git.WorktreeOptions) (*fetch.Tree, error) {
 	o.SkipDirs = []string{p.r.store.Dir()}
 	o.Getenv = p.r.getenv
@@ -227,7 +227,7 @@ func ignored(patterns *string) string {
 	return *patterns
 }
 
-// treeSource is what a GitRepository or a Bucket holds: the tree that was fetched in this run,
+// treeSource is what a GitRepository or a Bucket provides: the tree that was fetched in this run,
 // else the stored artifact's.
 type treeSource struct {
 	held
@@ -257,7 +257,7 @@ func (s *treeSource) unpack(ctx context.Context) (*os.Root, error) {
 // revisionLength is how much of a commit or digest goes into a version.
 const revisionLength = 12
 
-// A StandIn is what an artifacts directory holds of a source.
+// A StandIn is what an artifacts directory has of a source.
 type StandIn struct {
 	// Path is absolute: the artifact of the source or, for a HelmRepository, the artifacts directory.
 	Path string

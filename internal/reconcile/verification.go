@@ -91,7 +91,7 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 	return signer, nil
 }
 
-// resigned is a stored artifact with the signer of this run: who vouched for it
+// resigned is a stored artifact with the signer of this run: who signed it
 // when it was stored may no longer be required.
 func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
 	if !p.r.o.checksSignatures() {

@@ -140,7 +140,7 @@ func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*Trust, error) {
 	return r.roots.Do(ctx, string(root), func() (*Trust, error) { return verify.TrustedRoot(root) })
 }
 
-// newTrust is the trust that holds where no Secret says otherwise: nothing is
+// newTrust is the trust where no Secret says otherwise: nothing is
 // fetched before a keyless signature needs it.
 func newTrust(o Options, reading func() http.RoundTripper) func() *Trust {
 	return func() *Trust {

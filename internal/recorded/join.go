@@ -26,7 +26,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Join joins artifacts directories into one, for each cluster that one of them holds. The code is also that of an error.
+// Join joins artifacts directories into one, for each cluster in one of them. The code is also that of an error.
 func Join(ctx context.Context, w *session.Worker, o *session.StoreOptions, dirs []string, concurrency int) (code int, err error) {
 	d, err := Open(w, o)
 	if err != nil {
@@ -51,7 +51,7 @@ func Join(ctx context.Context, w *session.Worker, o *session.StoreOptions, dirs 
 	return code, nil
 }
 
-// clustersAmong are the clusters that directories hold parts of, in order; "" is what is in the directories themselves.
+// clustersAmong are the clusters that directories have parts of, in order; "" is what is in the directories themselves.
 func (d *Directory) clustersAmong(dirs []string) ([]string, error) {
 	found := map[string]bool{}
 	for _, dir := range dirs {
@@ -79,7 +79,7 @@ func (d *Directory) clustersAmong(dirs []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// joinCluster joins what the directories hold of a cluster.
+// joinCluster joins what the directories have of a cluster.
 func (d *Directory) joinCluster(ctx context.Context, cluster string, dirs []string, concurrency int) (int, error) {
 	if cluster != "" {
 		dirs = slices.Clone(dirs)

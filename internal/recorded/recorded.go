@@ -163,7 +163,7 @@ func (d *Directory) Select(o *load.Options, selectors []load.Selector) (*Selecti
 	})}, nil
 }
 
-// clusters are those of which the directory holds anything, and that the options choose; "" is the one without a part of its own.
+// clusters are those of which the directory has anything, and that the options select; "" is the one without a part of its own.
 func (d *Directory) clusters(o *load.Options) ([]string, error) {
 	names, err := d.root.Parts(session.ClustersDir)
 	if err != nil {

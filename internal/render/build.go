@@ -36,7 +36,7 @@ func (r *repository) build(ctx context.Context, dir, file string, k *types.Kusto
 	return buildResult{objects, uses.list, err}
 }
 
-// buildUnder does it with what Secrets hold under a veil, nil for none, and records patches, unless that is nil.
+// buildUnder does it with the values of Secrets under a veil, nil for none, and records patches, unless that is nil.
 func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
 	files := map[string][]byte{}
 	for path, text := range replace {

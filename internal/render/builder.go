@@ -238,7 +238,7 @@ func (b *builder) rest() {
 	b.finishAll()
 }
 
-// locate finds the files of a Kustomization. It answers nil and why if they are not to be had, and both if the API server would refuse
+// locate finds the files of a Kustomization. It returns nil and why if they are not available, and both if the API server would refuse
 // the Kustomization.
 func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 	spec, refused := decode(o)

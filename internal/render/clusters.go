@@ -11,7 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Cluster is a part of the input that can be one cluster. A repository may hold several: then some Kustomizations are
+// Cluster is a part of the input that can be one cluster. A repository may have several: then some Kustomizations are
 // there more than once, each time another one. The Renderer makes it. It does not change, but Build uses what the Renderer knows:
 // the clusters of one are built one after the other.
 type Cluster struct {
@@ -32,7 +32,7 @@ type Cluster struct {
 // maxClusters bounds how many clusters an input may be divided into. More of them are one.
 const maxClusters = 100
 
-// Clusters are those that the input holds, in its order: one if all of it can be one. Of files that were passed they are
+// Clusters are those of the input, in its order: one if all of it can be one. Of files that were passed they are
 // those that the files are part of.
 func (r *Renderer) Clusters() (clusters []*Cluster) {
 	whole := []*Cluster{{r: r}}
@@ -265,7 +265,7 @@ func (r *Renderer) overlays(p *plan) map[int]map[string]string {
 	return made
 }
 
-// plainObjects are the objects of Flux that a plain directory gives, by what they are called. There are none of one that cannot be
+// plainObjects are the objects of Flux that a plain directory gives, by what they are called. There are none for one that cannot be
 // built, which is reported when it is.
 func (r *Renderer) plainObjects(dir string) map[string]string {
 	objects := map[string]string{}

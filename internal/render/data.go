@@ -53,7 +53,7 @@ func (b *builder) plainDatum(o *manifest.Object) *datum {
 	return d
 }
 
-// keep finds out which of the values are not shown: all that a Secret holds, and of a ConfigMap those that came from
+// keep finds out which of the values are not shown: all of a Secret, and of a ConfigMap those that came from
 // one.
 func (d *datum) keep(content, shown map[string]any) {
 	d.secret = map[string]bool{}

@@ -116,7 +116,7 @@ func (d *decrypter) object(content map[string]any) (map[string]any, error) {
 	return d.values(content)
 }
 
-// values decrypts the values of a Secret that hold text that SOPS encrypted.
+// values decrypts the values of a Secret that are text that SOPS encrypted.
 func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 	if _, kind, _, _ := manifest.Identify(content); kind != "Secret" {
 		return content, nil
@@ -186,7 +186,7 @@ func (d *decrypter) failure(err error) error {
 	return err
 }
 
-// raw decrypts an object as its file holds it, and checks its MAC: nothing has changed it since.
+// raw decrypts an object as it is in its file, and checks its MAC: nothing has changed it since.
 func (d *decrypter) raw(o *manifest.Raw) (map[string]any, error) {
 	if !sops.Encrypted(o.Value) || o.Item {
 		return d.object(o.Value)

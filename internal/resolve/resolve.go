@@ -9,7 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// UnquotedDigest begins the digest of a candidate whose index has a number in the place of a string.
+// UnquotedDigest is the prefix of the digest of a candidate whose index has a number instead of a string.
 const UnquotedDigest = "unquoted number "
 
 // A Candidate is one published version of a chart.

@@ -347,7 +347,7 @@ func annotated(content map[string]any, name string) string {
 }
 
 // decode reads the objects of a text, those of a List each by itself. A document that is empty is passed over, as is an object
-// without a name, but not in the place of one object.
+// without a name, but not instead of one object.
 func decode(text string, one bool) ([]map[string]any, error) {
 	var objects []map[string]any
 	for _, doc := range strings.Split("\n"+text, "\n---") {

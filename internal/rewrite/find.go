@@ -63,7 +63,7 @@ func (f *Found) File(name string) *File {
 // Find reads the files that may hold YAML: those that are named, and in directories those that end in .yaml or .yml or are
 // called Kustomization. Directories whose name begins with a dot are not entered. A link to a file counts if it stays in
 // the repository that it is met in; a link to a directory does not. Nothing counts that is named over a link that leads out of
-// a repository: who wrote that would choose which file is edited.
+// a repository: its author would choose which file is edited.
 func Find(ctx context.Context, o Options) *Found {
 	f := &finder{ctx: ctx, o: o, found: &Found{}, seen: map[string]bool{}}
 	for _, name := range o.Names {

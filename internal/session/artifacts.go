@@ -109,7 +109,7 @@ func Writable(st *store.Store) error {
 }
 
 // refuseBrought refuses an artifacts directory whose records came with the checkout. A record says what was fetched from
-// where, so that it need not be fetched again: who commits one can have a chart of their own taken for the published one.
+// where, so that it need not be fetched again: a committer could have their own chart used instead of the published one.
 func refuseBrought(dir string) error {
 	tracked, err := git.Tracked(filepath.Join(dir, ".helmsrc"))
 	if err != nil {

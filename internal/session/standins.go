@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Replaced is what is in the place of the sources of an input: directories, and of Helm repositories the archives in them that
+// Replaced is what replaces the sources of an input: directories, and of Helm repositories the archives in them that
 // count.
 type Replaced struct {
 	Directories map[store.Key]string

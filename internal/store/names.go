@@ -10,7 +10,7 @@ import (
 )
 
 // dirs are the directories above those of objects, each opened once a run. One that was removed since shows nothing and takes
-// nothing: who finds that out forgets them, and tries again. It is safe for use by many goroutines; the zero value is ready.
+// nothing: a caller that finds this out drops them, and tries again. It is safe for use by many goroutines; the zero value is ready.
 type dirs struct {
 	mu     sync.Mutex
 	opened map[string]*os.Root // by their paths
@@ -19,7 +19,7 @@ type dirs struct {
 // maxDirs is how many stay open: a process may have so many files only.
 const maxDirs = 64
 
-// open opens a directory for the caller, who closes it.
+// open opens a directory, which the caller closes.
 func (d *dirs) open(root *os.Root, dir string) (*os.Root, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -36,7 +36,7 @@ type Record struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Chart is what a release was resolved to.
 	Chart ReleasedChart `json:"chart,omitzero"`
-	// Values has a digest in the place of each value that a release takes from a ConfigMap, none of what Secrets hold.
+	// Values has a digest instead of each value that a release takes from a ConfigMap, none of what Secrets hold.
 	Values map[string]any `json:"values,omitzero"`
 }
 

@@ -76,7 +76,7 @@ type Store struct {
 
 	mu    sync.Mutex
 	root  *os.Root              // nil until the directory is there
-	turns map[Key]chan struct{} // one token per object: who has it may try for the file lock
+	turns map[Key]chan struct{} // one token per object: its holder may try for the file lock
 	held  map[Key]*holding
 }
 

@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Archive writes the tree below root as a gzipped tar, as source-controller writes the artifacts of its sources: the
-// same files make the same bytes, whatever their owners and times. Symbolic links are left out without a word.
+// same files make the same bytes, whatever their owners and times. Symbolic links are silently left out.
 func Archive(ctx context.Context, w io.Writer, root *os.Root, o Options) error {
 	zw := gzip.NewWriter(w)
 	if err := writeTar(ctx, zw, root, o); err != nil {

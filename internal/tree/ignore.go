@@ -23,7 +23,7 @@ const (
 
 	maxIgnoreFile = 1 << 20
 
-	// Every file is held against every pattern.
+	// Every file is matched with every pattern.
 	maxPatterns = 10_000
 )
 

@@ -30,7 +30,7 @@ func Unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
 	return unpack(ctx, r, root, l, false)
 }
 
-// UnpackFiles is Unpack, but passes over symbolic links without a word, as Flux does in what it takes from registries.
+// UnpackFiles is Unpack, but silently skips symbolic links, as Flux does for artifacts from registries.
 func UnpackFiles(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
 	return unpack(ctx, r, root, l, true)
 }

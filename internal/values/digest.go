@@ -54,7 +54,7 @@ func sortKeys(v any) {
 // maxDigests bounds how many values of a release have a digest each.
 const maxDigests = 500
 
-// Digests puts a digest in the place of each value that wanted accepts, and leaves all others out: of a map its key, of a list
+// Digests replaces each value that wanted accepts by its digest, and leaves all others out: of a map its key, of a list
 // nothing but its place. It returns nil if there are too many.
 func Digests(composed map[string]any, wanted func(value any, path ...any) bool) map[string]any {
 	d := digests{wanted: wanted, left: maxDigests}

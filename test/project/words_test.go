@@ -34,7 +34,7 @@ var plainWords = []struct{ pattern, instead string }{
 }
 
 // commentWords are those of comments.
-var commentWords = regexp.MustCompile(`(?i)\banew\b|\bbut for\b|\bis nowhere\b|(?:[^e]|[^r]e) (?:is|are) none\b`)
+var commentWords = regexp.MustCompile(`(?i)\banew\b|\bbut for\b|\b(?:is|begins|leads|stands) nowhere\b|\bwithout a word\b|\bin the place of\b|\bin its stead\b|\bthereby\b|\bbe had\b|\bheld against\b|\bno one asked\b|(?:[^e]|[^r]e) (?:is|are) none\b`)
 
 var (
 	quotedText  = regexp.MustCompile("\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`")
@@ -67,7 +67,7 @@ func TestPlainWords(t *testing.T) {
 		texts := []string{string(b)}
 		if strings.HasSuffix(name, ".go") {
 			for _, found := range commentWords.FindAllString(strings.Join(lineComment.FindAllString(string(b), -1), "\n"), -1) {
-				t.Errorf("%s: a comment has %q: write again, except, or a sentence with not or without", name, strings.TrimSpace(found))
+				t.Errorf("%s: a comment has %q: write again, except, instead of, silently, compared with, or a sentence with not or without", name, strings.TrimSpace(found))
 			}
 			texts = quotedText.FindAllString(goComment.ReplaceAllString(string(b), ""), -1)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// azureStore is a container of Azure Blob Storage. Like [s3Store] it holds functions instead of the client.
+// azureStore is a container of Azure Blob Storage. Like [s3Store] it has functions instead of the client.
 type azureStore struct {
 	pages     func(container string, o *azblob.ListBlobsFlatOptions) *runtime.Pager[azblob.ListBlobsFlatResponse]
 	download  func(ctx context.Context, container, blob string, o *azblob.DownloadStreamOptions) (azblob.DownloadStreamResponse, error)
@@ -111,7 +111,7 @@ func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, e
 
 func azureConstructed(client *azblob.Client, err error) (*azblob.Client, error) {
 	if err != nil {
-		return nil, &Error{text: "failed to construct Azure client"} // the library's error may hold the URL
+		return nil, &Error{text: "failed to construct Azure client"} // the library's error may quote the URL
 	}
 	return client, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
-// Login is what the Secret of a Bucket holds. It prints as "REDACTED".
+// Login is the login in the Secret of a Bucket. It prints as "REDACTED".
 type Login struct {
 	auth.Redacted
 	keys func() Keys

@@ -98,7 +98,7 @@ func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
 }
 
 func (w *gitWalk) entry(name string, e object.TreeEntry, depth int) error {
-	// What is not wanted counts too: a tree that holds itself a hundred times on each level has no end.
+	// What is not wanted counts too: a tree that contains itself a hundred times on each level has no end.
 	if w.seen++; w.seen > w.limit {
 		return tooLarge("number of files", int64(w.limit))
 	}
@@ -203,7 +203,7 @@ func (k *checkout) entry(name string, e object.TreeEntry) error {
 		k.modules = append(k.modules, gitModule{name, e.Hash})
 		return k.root.MkdirAll(name, 0o700)
 	case filemode.Symlink:
-		// Artifacts have none. As with source-controller, they are left out without a word.
+		// Artifacts have none. As in source-controller, they are silently left out.
 		if k.links {
 			return k.link(name, e.Hash)
 		}

@@ -25,7 +25,7 @@ const (
 	gitProtocolVersion  = "version=2"
 )
 
-// gitHTTP is a repository on an HTTP server. What the login holds goes to the repository's own host alone; a server that
+// gitHTTP is a repository on an HTTP server. The login is sent to the repository's own host alone; a server that
 // another one redirects to gets the request without it.
 type gitHTTP struct {
 	clone *clone

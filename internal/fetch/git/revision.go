@@ -68,7 +68,7 @@ func HasRevision(top, revision string) bool {
 	return err == nil
 }
 
-// OpenRevision writes what the repository of a working tree held at a revision into a temporary directory below parent.
+// OpenRevision writes the files of a revision of a working tree's repository into a temporary directory below parent.
 // The directory counts as a working tree of that repository. Links that lead out of it are left out; submodules are empty
 // directories. An error about the revision is a [*RevisionError].
 func OpenRevision(ctx context.Context, top, revision, parent string) (*fetch.Tree, error) {

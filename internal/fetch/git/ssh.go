@@ -45,7 +45,7 @@ type gitSession struct {
 	v2   bool
 }
 
-// openSSH connects with nothing but what the Secret holds: no agent, no configuration and no known hosts of the user's.
+// openSSH connects with the values of the Secret only: no agent, no configuration and no known hosts of the user's.
 func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH, error) {
 	s := login.reveal()
 	if s.Signer == nil {
@@ -342,7 +342,7 @@ func (r *remarks) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sshOutput is what upload-pack says. If it ends without a word, it says on the side why.
+// sshOutput is what upload-pack says. If it ends without output, the reason is on stderr.
 type sshOutput struct {
 	ssh     *gitSSH
 	session *ssh.Session

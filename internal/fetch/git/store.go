@@ -150,7 +150,7 @@ func (s *gitStore) checkSize(size int64) error {
 // prefix keeps the beginning of what is written to it.
 type prefix struct{ bytes.Buffer }
 
-// maxPrefix holds two numbers of ten digits of seven bits.
+// maxPrefix is two numbers of ten digits of seven bits.
 const maxPrefix = 20
 
 func (p *prefix) Write(b []byte) (int, error) {

@@ -26,7 +26,7 @@ import (
 // Verification is spec.verify of a GitRepository, with the keys of its Secret.
 type Verification struct {
 	Mode string // HEAD, Tag or TagAndHEAD; head and anything else is HEAD
-	// Keys are by the keys of the Secret: those that end in .sshpub hold SSH keys, the others armored OpenPGP keys.
+	// Keys are by the keys of the Secret: those that end in .sshpub are SSH keys, the others armored OpenPGP keys.
 	Keys map[string][]byte
 }
 
@@ -34,7 +34,7 @@ type Verification struct {
 type VerificationError struct {
 	Reason  string // of the condition, as source-controller has it
 	Message string
-	Stalled bool // another attempt is of no use before spec changes
+	Stalled bool // another attempt is useless before the spec changes
 }
 
 func (e *VerificationError) Error() string { return e.Message }

@@ -21,7 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Directory is a local directory in the place of a Helm repository of either type: one with an index.yaml, or one with nothing
+// Directory is a local directory that replaces a Helm repository of either type: one with an index.yaml, or one with nothing
 // but chart archives, for which an index is made. Nothing outside it is read, whatever links say. It is safe for use by
 // many goroutines.
 type Directory struct {

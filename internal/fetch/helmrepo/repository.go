@@ -21,7 +21,7 @@ type Options struct {
 	PassCredentials bool
 	Timeout         time.Duration // spec.timeout: of one index or one archive, with its retries; 0 for no limit
 	Digests         fetch.DigestPolicy
-	Useless         string // what is wrong with a Secret that holds no login, "" if it does or there is none
+	Useless         string // what is wrong with a Secret without a login, "" for one that has a login and without a Secret
 }
 
 // Repository is a Helm repository on an HTTP server. It is safe for use by many goroutines.
@@ -123,7 +123,7 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 
 // A Tag is the name that a server gives to the version of a file: an entity tag of HTTP, strong or weak, or the time of the
 // last change behind the word modified. What is kept under a tag is compared with the digest that it had, so that a weak
-// one does as well. It is empty if the server gives none, or another server answered in its stead.
+// one does as well. It is empty if the server gives none, or another server answered.
 type Tag string
 
 // tagModified begins a tag that is a time.

@@ -60,7 +60,7 @@ func resolveReference(repo, ref *url.URL) *url.URL {
 	}
 	fetch.EndInSlash(&base)
 	u := base.ResolveReference(ref)
-	// A query often holds a token. It is meant for this host, not for one that the index names.
+	// A query often contains a token. It is meant for this host, not for one that the index names.
 	if u.RawQuery == "" && auth.SameOrigin(u, repo) {
 		u.RawQuery = repo.RawQuery
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// HelmChartType is the media type of the layer that holds a chart.
+// HelmChartType is the media type of the layer that is a chart.
 const HelmChartType = helmChartType
 
 // maxIndexDepth is how many indexes may lie in each other. Those that are pushed have one.

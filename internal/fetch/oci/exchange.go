@@ -169,7 +169,7 @@ func (x *exchange) roundTrip(ctx context.Context, r *http.Request, at *url.URL) 
 	return answer, nil
 }
 
-// shownURL leaves out the query: the size of a page is of no interest.
+// shownURL leaves out the query, which has only the size of a page.
 func shownURL(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
 // progressWatch ends a context when nothing happens for too long.

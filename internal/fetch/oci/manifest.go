@@ -53,7 +53,7 @@ type Manifest struct {
 	chart string
 }
 
-// Version is the tag as a version: a tag cannot hold a "+", and Helm writes "_" instead.
+// Version is the tag as a version: a tag cannot contain a "+", and Helm writes "_" instead.
 func (m *Manifest) Version() string { return strings.ReplaceAll(m.Tag, "_", "+") }
 
 // Pin asks the registry once what a version of a chart is. The version's "+" is a "_" in the tag.
