@@ -2,10 +2,12 @@ package values
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // TestOrigins has a key of each kind of origin, and what later ones do to it.
@@ -80,5 +82,20 @@ func TestWriteMany(t *testing.T) {
 	text.Reset()
 	if err := new(Origins).Write(&text, map[string]any{}, WriteOptions{}); err != nil || text.String() != "{}\n" {
 		t.Errorf("%v, wrote %q", err, text.String())
+	}
+}
+
+// A text of several lines is written as it is, whatever it begins with.
+func TestWriteTexts(t *testing.T) {
+	for _, text := range []string{"\n  x\n", "\nx", "  a\nb", "a\n  b\n\n", "\n", "a\n\ttab \n", "a\r\nb\n", "\x1b[31m\na"} {
+		composed := map[string]any{"a": text, "b": []any{text, map[string]any{"c": text}}}
+		var written strings.Builder
+		var back map[string]any
+		if err := new(Origins).Write(&written, composed, WriteOptions{}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err := sigsyaml.Unmarshal([]byte(written.String()), &back); err != nil || !reflect.DeepEqual(back, composed) {
+			t.Errorf("%q is read as %q, %v, from\n%s", text, back, err, &written)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -67,6 +68,10 @@ type writer struct {
 // leaf returns the node of a value. It is one only after encode.
 func (w *writer) leaf(value any) *yaml.Node {
 	n := new(yaml.Node)
+	if text, ok := value.(string); ok && strings.Contains(text, "\n") {
+		n.SetString(text) // in a list the encoder mistakes the indentation of a text that begins with space
+		return n
+	}
 	w.leaves, w.nodes = append(w.leaves, value), append(w.nodes, n)
 	return n
 }
