@@ -61,8 +61,7 @@ const sourceAnnotation = "postrenderer.helm.sh/postrender-filename"
 func PostRender(ctx context.Context, release Release) (Installed, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	hr := release.HelmRelease
-	b := &kustomize.Build{Budget: kustomize.NewBudget(end), What: "HelmRelease " + hr.Namespace + "/" + hr.Name}
+	b := &kustomize.Build{Budget: kustomize.NewBudget(end), What: "what helm rendered"}
 	return kustomize.Guard(func() (Installed, error) { return release.postRender(ctx, b) })
 }
 

@@ -149,7 +149,7 @@ func TestRenderedTooMuch(t *testing.T) {
 		{head + "data:\n" + keys.String(), "", "the work for what it reads"},
 		{head + "data: &a\n" + keys.String(), "", "the work for what it reads"},
 		{head, helmCRD + list, "CRDs: too many values"},
-		{head, helmCRD + "data: &a\n" + keys.String(), "CRDs: HelmRelease apps/a: the kustomize build was given up"},
+		{head, helmCRD + "data: &a\n" + keys.String(), "CRDs: what helm rendered: the kustomize build was given up"},
 	} {
 		hr := &helmv2.HelmRelease{}
 		hr.Name, hr.Namespace = "a", "apps"
