@@ -158,7 +158,7 @@ func TestSetRefused(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	if d := Parse([]byte("  a: b\nc: d\n")).Documents()[0]; d.Err == nil || d.Root != nil {
+	if d := Parse([]byte("  a: b\nc: d\n")).Documents()[0]; d.Root != nil || d.Err == nil || strings.Contains(d.Err.Error(), "a second document") {
 		t.Errorf("two documents without a separator: %v", d.Err)
 	}
 	for _, value := range []string{"a\nb", "a\x1b[0m", "a\u2028b", "\xff"} {
