@@ -15,6 +15,7 @@ import (
 type index struct {
 	files      map[string]int   // which file that cannot be read is the first with a word, by the word
 	regrouped  map[key]*Object  // by the key without the group
+	unapplied  map[key]*Object  // of files that nothing applies
 	namespaces map[key][]string // that have an object, by its key without the namespace
 	groups     map[key]*indexed // the objects of a kind in a namespace, by their key without the name
 }
@@ -26,7 +27,7 @@ type indexed struct {
 }
 
 func (s *Set) newIndex() *index {
-	index := &index{map[string]int{}, map[key]*Object{}, map[key][]string{}, map[key]*indexed{}}
+	index := &index{map[string]int{}, map[key]*Object{}, map[key]*Object{}, map[key][]string{}, map[key]*indexed{}}
 	for i, f := range slices.Backward(slices.Concat(s.unreadable, s.broken)) {
 		for word := range bytes.FieldsFuncSeq(f.text, notInName) {
 			index.files[string(word)] = i
@@ -34,6 +35,9 @@ func (s *Set) newIndex() *index {
 	}
 	for _, o := range slices.Backward(s.regrouped) {
 		index.regrouped[key{"", o.Kind, o.Namespace, o.Name}] = o
+	}
+	for _, o := range slices.Backward(s.unapplied) {
+		index.unapplied[key{o.Group(), o.Kind, o.Namespace, o.Name}] = o
 	}
 	for _, set := range append([]*Set{s}, s.others()...) {
 		index.add(set.byKey)
@@ -84,6 +88,9 @@ func (s *Set) suggestion(index *index, k key) (text, namespace string) {
 	}
 	if o := index.regrouped[key{"", k.kind, k.namespace, k.name}]; o != nil {
 		return fmt.Sprintf("%s has it in the group %s: correct that to %s", o.Pos, o.Group(), k.group), ""
+	}
+	if o := index.unapplied[k]; o != nil {
+		return fmt.Sprintf("%s has it, but nothing applies that file", o.Pos), ""
 	}
 	group := index.groups[key{k.group, k.kind, k.namespace, ""}]
 	if group != nil && group.renamed()[k.name] != "" {

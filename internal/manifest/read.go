@@ -41,9 +41,11 @@ func (in *Input) Beside() []*File {
 type Build struct {
 	Claimed map[*File]bool // files that are part of what was built: they are not read by themselves
 	Foreign map[*File]bool // files that are part of other clusters alone: they are not there
-	Objects []*Object
-	Made    []Generator // what is made of objects in the cluster only
-	Errors  []error
+	// Unapplied are those of the claimed files that nothing applies.
+	Unapplied map[*File]bool
+	Objects   []*Object
+	Made      []Generator // what is made of objects in the cluster only
+	Errors    []error
 	// Unknown are the namespaces in which a cluster has more than was built, "" for all: what is missing there may exist.
 	Unknown []string
 
@@ -76,6 +78,9 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 			continue
 		}
 		s.components(f.Name, f.data)
+		if built.Unapplied[f] {
+			s.unapplied = append(s.unapplied, f.Objects()...)
+		}
 		if built.Claimed[f] {
 			continue
 		}

@@ -45,6 +45,7 @@ type Set struct {
 	broken       []brokenFile // beside the input
 	unreadable   []brokenFile // of the input
 	regrouped    []*Object    // of a kind that is kept, in a group like its own
+	unapplied    []*Object    // of files that nothing applies
 
 	opened  map[*Object]Opened
 	parsing *parsing

@@ -98,12 +98,13 @@ func (b *builder) taken(path string) bool {
 }
 
 func (b *builder) known() *manifest.Build {
-	claimed, foreign := map[*manifest.File]bool{}, map[*manifest.File]bool{}
+	claimed, foreign, unapplied := map[*manifest.File]bool{}, map[*manifest.File]bool{}, map[*manifest.File]bool{}
 	for path, f := range b.byPath {
 		if b.cluster.foreign(path) {
 			foreign[f], claimed[f] = true, true
 		}
-		if b.claimed[path] && !b.spared[path] || b.hidden(path) {
+		unapplied[f] = b.hidden(path)
+		if b.claimed[path] && !b.spared[path] || unapplied[f] {
 			claimed[f] = true
 		}
 	}
@@ -115,7 +116,7 @@ func (b *builder) known() *manifest.Build {
 	for _, f := range b.in.Beside() {
 		b.openFile(f)
 	}
-	return &manifest.Build{Claimed: claimed, Foreign: foreign, Objects: b.objects, Errors: b.errs, Made: b.copies, Unknown: b.silenced, Opened: b.opened}
+	return &manifest.Build{Claimed: claimed, Foreign: foreign, Unapplied: unapplied, Objects: b.objects, Errors: b.errs, Made: b.copies, Unknown: b.silenced, Opened: b.opened}
 }
 
 func (b *builder) build() *manifest.Build {
