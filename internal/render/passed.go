@@ -31,10 +31,10 @@ func (r *Renderer) concern(nodes []*node) {
 	if r.passed == nil {
 		return
 	}
-	r.concerned = maps.Clone(r.passed)
+	r.concerned, r.reshaped = maps.Clone(r.passed), map[string]bool{}
 	for _, n := range nodes {
 		if n.object != nil && r.passed[n.file] {
-			maps.Copy(r.concerned, n.claims.files)
+			r.involve(n.claims, hasPatches(n.object))
 		}
 		for _, d := range n.claims.dirs {
 			if !r.shapes(d) {
@@ -44,7 +44,7 @@ func (r *Renderer) concern(nodes []*node) {
 			if _ = c.add(d.repo, d.path, nil); d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
 				c = n.claims // of the kustomization that includes it
 			}
-			maps.Copy(r.concerned, c.files)
+			r.involve(c, d.kustomization != nil && len(d.kustomization.Patches) > 0)
 		}
 	}
 	for _, n := range nodes {
@@ -59,13 +59,27 @@ func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 	if b.passed == nil || o.ReferenceOnly {
 		return
 	}
-	if real, err := b.disk.absolute(o.Pos.File); err != nil || !b.passed[real] {
+	real, err := b.disk.absolute(o.Pos.File)
+	if err != nil || !b.passed[real] && !b.reshaped[real] {
 		return
 	}
-	maps.Copy(b.concerned, c.files)
+	b.involve(c, b.reshaped[real] || hasPatches(o))
 	for _, d := range c.dirs {
 		d.object.ReferenceOnly = false
 	}
+}
+
+// involve adds the files of a build, and says whether their objects get patches.
+func (r *Renderer) involve(c *closure, patched bool) {
+	maps.Copy(r.concerned, c.files)
+	if patched {
+		maps.Copy(r.reshaped, c.files)
+	}
+}
+
+// hasPatches reports whether a Kustomization patches what it builds.
+func hasPatches(o *manifest.Object) bool {
+	return len(manifest.At[[]any](o.Content, "spec", "patches")) > 0
 }
 
 func (r *Renderer) shapes(d *directory) bool {

@@ -103,6 +103,7 @@ type Renderer struct {
 
 	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
 	concerned map[string]bool // and of those whose objects it is about
+	reshaped  map[string]bool // and of those with objects that they patch: of a Kustomization, all that it builds
 
 	reached map[string]bool // real paths of the files that a cluster builds, once it was built
 	notices []Notice        // about the user's own keys, and about checkouts
