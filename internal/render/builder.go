@@ -441,12 +441,11 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 		_ = b.lose(o)
 		return
 	}
-	_, elsewhere := errors.AsType[*elsewhereError](err)
-	if lost := !elsewhere && b.lose(o); o.ReferenceOnly && !lost {
-		return
-	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
 		b.partial = append(b.partial, o)
+		if o.ReferenceOnly {
+			return
+		}
 		if g := elsewhere.generator; g != nil {
 			b.warn(finding.SourceElsewhere, g, elsewhere.Error(), elsewhere.Hint(), "spec", "sources", elsewhere.at)
 			return
@@ -458,6 +457,9 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 			text += ", and its path is not looked at"
 		}
 		b.warn(finding.SourceElsewhere, o, text, elsewhere.Hint(), "spec", "sourceRef")
+		return
+	}
+	if lost := b.lose(o); o.ReferenceOnly && !lost {
 		return
 	}
 	if _, reported := errors.AsType[*manifest.ObjectError](err); !reported {

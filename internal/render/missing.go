@@ -127,15 +127,52 @@ func (b *builder) warnDependencies() {
 		for i, on := range dependenciesOf(o) {
 			_, there := b.kustomizations[on]
 			path := []any{"spec", "dependsOn", i, "name"}
-			if !there && len(b.partial) == 0 && !b.alone {
-				_, short, _ := strings.Cut(on, "/")
-				b.warn(finding.MissingDependency, o, fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, short), "", path...)
+			if !there && !b.alone {
+				b.warnDependency(o, on, path)
 			}
 			if way := b.dependencyPath(on, name, map[string]bool{}); way != nil {
 				b.warn(finding.DependencyCycle, o, "dependsOn forms a cycle, so none of these is ever applied: "+finding.Cycle(way), "", path...)
 			}
 		}
 	}
+}
+
+// warnDependency warns of a dependency that is not there. Where a part of the input is elsewhere it may come from that: then only
+// what reads like another name is reported.
+func (b *builder) warnDependency(o *manifest.Object, on string, path []any) {
+	namespace, name, _ := strings.Cut(on, "/")
+	text, hint := fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, name), ""
+	if len(b.partial) > 0 {
+		near, ok := finding.Nearest(name, b.alike(o, namespace, name))
+		if !ok {
+			return
+		}
+		text = fmt.Sprintf("dependency '%s' is not in the input; it may be in what is not here of %s", on, b.partial[0])
+		hint = "did you mean " + near + "?"
+	}
+	b.warn(finding.MissingDependency, o, text, hint, path...)
+}
+
+// alike are the Kustomizations that may be meant by a name, without those that the dependent has by their own. Of names that begin
+// with the same words the last one counts: tenant-dev is not a misspelt tenant-prod.
+func (b *builder) alike(o *manifest.Object, namespace, name string) []string {
+	begin := name[:strings.LastIndex(name, "-")+1]
+	own := append(dependenciesOf(o), o.Namespace+"/"+o.Name)
+	var names []string
+	for _, known := range slices.Sorted(maps.Keys(b.kustomizations)) {
+		other, ok := strings.CutPrefix(known, namespace+"/")
+		if !ok || slices.Contains(own, known) {
+			continue
+		}
+		word, end := name, other
+		if rest, ok := strings.CutPrefix(other, begin); ok {
+			word, end = name[len(begin):], rest
+		}
+		if _, near := finding.Nearest(word, []string{end}); near && len(word) > 2 {
+			names = append(names, other)
+		}
+	}
+	return names
 }
 
 // warnSource reports a source of a Kustomization that nothing in the input defines, although the input says what its clusters

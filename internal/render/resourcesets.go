@@ -158,10 +158,10 @@ func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err erro
 		b.warn(finding.UnexpandedResourceSet, o, fmt.Sprintf("not expanded: %s; what it makes takes no part in this", server), "", "spec", "inputsFrom")
 		return
 	}
+	b.partial = append(b.partial, o)
 	if o.ReferenceOnly || b.ctx.Err() != nil {
 		return
 	}
-	b.partial = append(b.partial, o)
 	path, hint := []any{"spec"}, ""
 	if wrong, ok := errors.AsType[*resourceset.Error](err); ok {
 		path = wrong.Path
