@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/marked"
@@ -119,7 +122,8 @@ type draft struct {
 	first    int // its lines in the file
 	last     int
 	head     marked.Object
-	objects  []*Object // that it becomes
+	content  func() map[string]any // as a cluster reads it, nil if it cannot
+	objects  []*Object             // that it becomes
 	text     []byte
 	more     [][]byte // documents behind it
 	gone     bool
@@ -135,6 +139,12 @@ func (p *planner) read() {
 				continue
 			}
 			t := &draft{file: pf, document: d, head: marked.ObjectOf(d.Root), text: d.Text()}
+			t.content = sync.OnceValue(func() (content map[string]any) {
+				if text, err := sigsyaml.YAMLToJSON(d.Text()); err == nil {
+					_ = utiljson.Unmarshal(text, &content)
+				}
+				return content
+			})
 			t.first, t.last = d.Lines()
 			p.drafts = append(p.drafts, t)
 		}
@@ -271,17 +281,22 @@ func str(v any, path ...string) string {
 	return s
 }
 
-// asWritten reports whether what is applied is what stands in the document, at a path.
+// asWritten reports whether what is applied is what stands in the document, at a path. kustomize reads a document as
+// YAML 1.2. Only that reading compares each key of a mapping with every other one.
 func (t *draft) asWritten(o *Object, path ...string) bool {
-	var written any
-	if n := child(t.document.Root, path...); n != nil {
-		if err := n.Decode(&written); err != nil {
-			return false
-		}
+	applied := inside(o.Content, path...)
+	if sameJSON(inside(t.content(), path...), applied) {
+		return true
 	}
-	a, errA := json.Marshal(written)
-	b, errB := json.Marshal(inside(o.Content, path...))
-	return errA == nil && errB == nil && bytes.Equal(a, b)
+	var written any
+	n := child(t.document.Root, path...)
+	return o.By != "" && n != nil && n.Decode(&written) == nil && sameJSON(written, applied)
+}
+
+func sameJSON(a, b any) bool {
+	textA, errA := json.Marshal(a)
+	textB, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(textA, textB)
 }
 
 // fixed says why the document of an object cannot be edited at some paths, "" if it can.

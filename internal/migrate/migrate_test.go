@@ -372,3 +372,44 @@ func TestOperated(t *testing.T) {
 		}
 	}
 }
+
+// TestManyValues counts what a comparison of each key with every other one would allocate: the YAML library makes a
+// text for each two that are equal.
+func TestManyValues(t *testing.T) {
+	work := func(keys int) float64 {
+		in := inputOf(t, operatedText+"    key: value\n")
+		in.Files[0].Data = []byte(operatedText + strings.Repeat("    key: value\n", keys))
+		if result := Plan(in); len(result.Operated) != 1 {
+			t.Error(texts(result.Refused))
+		}
+		return testing.AllocsPerRun(1, func() { Plan(in) })
+	}
+	if few, many := work(500), work(2000); many > 6*few {
+		t.Errorf("with four times the keys a plan allocates %v times, not %v", many, few)
+	}
+}
+
+const operatedText = `apiVersion: helm.fluxcd.io/v1
+kind: HelmRelease
+metadata: {name: app, namespace: apps}
+spec:
+  chart: {repository: "https://charts.test", name: app, version: 1.2.3}
+  values:
+`
+
+// TestAsRead has values that YAML 1.1 and YAML 1.2 read in different ways: a cluster reads the former, and kustomize the latter.
+func TestAsRead(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		by      string
+		applied any
+		want    bool
+	}{{"", true, true}, {"", "yes", false}, {"a kustomization", "yes", true}, {"a kustomization", "no", false}} {
+		in := inputOf(t, operatedText+"    enabled: yes\n")
+		in.Objects[0].By = test.by
+		in.Objects[0].Content["spec"].(map[string]any)["values"] = map[string]any{"enabled": test.applied}
+		if result := Plan(in); (len(result.Operated) == 1) != test.want {
+			t.Errorf("%q %v: migrated %v, refused %q", test.by, test.applied, result.Operated, texts(result.Refused))
+		}
+	}
+}

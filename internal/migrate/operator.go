@@ -66,7 +66,7 @@ func (o *operated) migrate() error {
 	if marked.Sealed(o.t.document.Root) {
 		return fmt.Errorf("%s", sealedText)
 	}
-	if n := child(o.t.document.Root, "spec"); n == nil || n.Decode(&o.spec) != nil {
+	if o.spec, _ = inside(o.t.content(), "spec").(map[string]any); o.spec == nil {
 		return fmt.Errorf("its spec is no mapping")
 	}
 	for _, applied := range o.t.objects {
