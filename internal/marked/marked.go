@@ -199,6 +199,20 @@ func Inner(documents []*edit.Document, line int, value string) (document *edit.D
 	return document, found, at
 }
 
+// Within reports whether a text that begins on a line of a file, folded or in quotes, has both a key and its value within it.
+func Within(documents []*edit.Document, line int, key, value string) (found bool) {
+	for _, d := range documents {
+		if d.Root == nil {
+			continue
+		}
+		each(d.Root, 0, func(n *yaml.Node) {
+			folded := n.Style&(yaml.FoldedStyle|yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
+			found = found || folded && strings.Contains(n.Value, key) && strings.Contains(n.Value, value) && d.Line(n) == line
+		})
+	}
+	return found
+}
+
 // maxDepth bounds the depth of documents. Those of manifests are a few levels deep.
 const maxDepth = 1000
 

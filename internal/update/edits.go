@@ -116,6 +116,9 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 		c.document, c.node = p.inPatch(pos.Line, key, from)
 	}
 	switch {
+	case c.node == nil && marked.Within(p.Documents(), pos.Line, key, from):
+		u.refused(c, fmt.Errorf("it is in a patch that is folded or in quotes, whose lines are not those of the file: write the patch with |"))
+		return nil, nil
 	case c.node == nil:
 		u.refused(c, fmt.Errorf("no %s with the value %q stands there: a kustomization, a variable or an alias puts it in", key, from))
 		return nil, nil
