@@ -118,7 +118,7 @@ func writeHome(root string, count int) error {
 	}
 	for i := range count {
 		dir := fmt.Sprintf("apps/namespace-%02d/app-%04d/app/", i/appsOfNamespace, i)
-		files[dir+"kustomization.yaml"] = "components: [../../../../components/volsync]\nresources: [release.yaml]\nconfigMapGenerator:\n- {name: settings, files: [config.yaml]}\ngeneratorOptions: {disableNameSuffixHash: true}\n"
+		files[dir+"kustomization.yaml"] = "components: [../../../../components/volsync]\nresources: [release.yaml]\nconfigMapGenerator:\n- {name: '${APP}', files: [config.yaml]}\ngeneratorOptions: {disableNameSuffixHash: true}\n"
 		files[dir+"config.yaml"] = strings.Repeat("key: value\n", 40)
 	}
 	return writeFiles(root, files)
