@@ -121,19 +121,20 @@ func (d *directory) read(r *repository) error {
 		return err
 	}
 	d.object = manifest.FirstDocument(r.display(d.file), d.text)
-	var head struct {
-		APIVersion string `json:"apiVersion"`
+	k := &types.Kustomization{}
+	strict := k.Unmarshal(d.text)
+	if strict != nil {
+		k = new(types.Kustomization)
+		err = sigsyaml.Unmarshal(d.text, k)
 	}
-	if sigsyaml.Unmarshal(d.text, &head) == nil && strings.HasPrefix(head.APIVersion, manifest.KustomizeGroup+"/") {
+	switch {
+	case strings.HasPrefix(k.APIVersion, manifest.KustomizeGroup+"/"):
 		d.flux = true
 		return d.wrong(errors.New("a Kustomization of Flux in a file of this name: kustomize would take it for its own"))
-	}
-	k := &types.Kustomization{}
-	if err := k.Unmarshal(d.text); err != nil {
-		if k = new(types.Kustomization); sigsyaml.Unmarshal(d.text, k) != nil {
-			return d.unreadable(err)
-		}
-		d.unknown = d.unknownFields(err)
+	case err != nil:
+		return d.unreadable(strict)
+	case strict != nil:
+		d.unknown = d.unknownFields(strict)
 	}
 	d.empty = k.CheckEmpty() != nil
 	k.FixKustomization()

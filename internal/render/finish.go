@@ -190,7 +190,7 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 		return
 	}
 	if err := v.check(); err != nil {
-		b.errs = append(b.errs, manifest.Fault(f.object, &spoilingError{err, f.name(), "rename the key, or name another ConfigMap or Secret"}, "spec", "postBuild"))
+		b.errs = append(b.errs, manifest.Fault(f.object, &spoilingError{err, f.name(), "rename the variable, or the key of the ConfigMap or Secret that it comes from"}, "spec", "postBuild"))
 		return
 	}
 	for _, p := range objects {

@@ -116,7 +116,13 @@ func withArticle(kind string) string {
 // warnDependencies warns of dependencies of Kustomizations that no cluster would ever fulfil. They have no influence on
 // what is built.
 func (b *builder) warnDependencies() {
-	for _, name := range slices.Sorted(maps.Keys(b.kustomizations)) {
+	all := slices.Sorted(maps.Keys(b.kustomizations))
+	names := map[string][]string{} // by namespace
+	for _, name := range all {
+		namespace, name, _ := strings.Cut(name, "/")
+		names[namespace] = append(names[namespace], name)
+	}
+	for _, name := range all {
 		o := b.kustomizations[name]
 		b.warnSource(o)
 		for _, f := range cel.Faults(o.Content) {
@@ -128,7 +134,7 @@ func (b *builder) warnDependencies() {
 			_, there := b.kustomizations[on]
 			path := []any{"spec", "dependsOn", i, "name"}
 			if !there && !b.alone {
-				b.warnDependency(o, on, path)
+				b.warnDependency(o, on, names, path)
 			}
 			if way := b.dependencyPath(on, name, map[string]bool{}); way != nil {
 				b.warn(finding.DependencyCycle, o, "dependsOn forms a cycle, so none of these is ever applied: "+finding.Cycle(way), "", path...)
@@ -137,14 +143,15 @@ func (b *builder) warnDependencies() {
 	}
 }
 
-// warnDependency warns of a dependency that is not there. Where a part of the input is elsewhere it may come from that: then only
-// what reads like another name is reported.
-func (b *builder) warnDependency(o *manifest.Object, on string, path []any) {
+// warnDependency warns of a dependency that is not there. It may come from what is elsewhere, if a part of the input is: then only
+// what reads like the name of another Kustomization is reported.
+func (b *builder) warnDependency(o *manifest.Object, on string, names map[string][]string, path []any) {
 	namespace, name, _ := strings.Cut(on, "/")
 	text, hint := fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, name), ""
 	if len(b.partial) > 0 {
-		near, ok := finding.Nearest(name, b.alike(o, namespace, name))
-		if !ok {
+		near, ok := finding.Nearest(name, names[namespace])
+		own := append(dependenciesOf(o), o.Namespace+"/"+o.Name)
+		if !ok || variant(name, near) || slices.Contains(own, namespace+"/"+near) {
 			return
 		}
 		text = fmt.Sprintf("dependency '%s' is not in the input; it may be in what is not here of %s", on, b.partial[0])
@@ -153,26 +160,12 @@ func (b *builder) warnDependency(o *manifest.Object, on string, path []any) {
 	b.warn(finding.MissingDependency, o, text, hint, path...)
 }
 
-// alike are the Kustomizations that may be meant by a name, without those that the dependent has by their own. Of names that begin
-// with the same words the last one counts: tenant-dev is not a misspelt tenant-prod.
-func (b *builder) alike(o *manifest.Object, namespace, name string) []string {
-	begin := name[:strings.LastIndex(name, "-")+1]
-	own := append(dependenciesOf(o), o.Namespace+"/"+o.Name)
-	var names []string
-	for _, known := range slices.Sorted(maps.Keys(b.kustomizations)) {
-		other, ok := strings.CutPrefix(known, namespace+"/")
-		if !ok || slices.Contains(own, known) {
-			continue
-		}
-		word, end := name, other
-		if rest, ok := strings.CutPrefix(other, begin); ok {
-			word, end = name[len(begin):], rest
-		}
-		if _, near := finding.Nearest(word, []string{end}); near && len(word) > 2 {
-			names = append(names, other)
-		}
-	}
-	return names
+// variant reports whether two names differ in a last word that is no misspelling, as those of tenant-1 and tenant-2 do.
+func variant(name, other string) bool {
+	begin := strings.LastIndex(name, "-") + 1
+	end, ok := strings.CutPrefix(other, name[:begin])
+	_, near := finding.Nearest(name[begin:], []string{end})
+	return ok && (!near || len(name)-begin <= 2)
 }
 
 // warnSource reports a source of a Kustomization that nothing in the input defines, although the input says what its clusters
