@@ -146,7 +146,7 @@ func TooLargeArchive(file string, limit int64) error {
 	return NewSizeError(fmt.Sprintf("size of chart '%s' exceeds '%d' bytes limit", file, limit))
 }
 
-// A NotSupportedError says what is not implemented yet.
+// A NotSupportedError names a feature that is not supported.
 type NotSupportedError struct{ What string }
 
 func (e *NotSupportedError) Error() string { return e.What + " is not supported yet" }

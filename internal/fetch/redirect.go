@@ -40,8 +40,11 @@ func Redirect(answer *http.Response, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// Follow sends a request to where it is redirected, and returns the first answer that is no redirect, with where it is from. The
-// context of requests that another host than the origin has asked for is foreign.
+// ShownURL is a URL for messages: without a login, and without a query, which often contains a token.
+func ShownURL(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
+
+// Follow sends a request, follows redirects, and returns the first other answer with its URL. From the first redirect to another
+// host than the origin on, the context is [auth.Foreign].
 func Follow(ctx context.Context, origin, from *url.URL, send func(context.Context, *url.URL) (*http.Response, error)) (*http.Response, *url.URL, error) {
 	at := from
 	for range MaxRedirects + 1 {
@@ -62,8 +65,7 @@ func Follow(ctx context.Context, origin, from *url.URL, send func(context.Contex
 		}
 		at = next
 	}
-	shown := from.Scheme + "://" + from.Host + from.EscapedPath()
-	return nil, nil, NewRequestError(ctx, shown, fmt.Errorf("stopped after %d redirects", MaxRedirects))
+	return nil, nil, NewRequestError(ctx, ShownURL(from), fmt.Errorf("stopped after %d redirects", MaxRedirects))
 }
 
 // SameSite reports whether credentials that were meant for one URL may follow a redirect to another one, as net/http

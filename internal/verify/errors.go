@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -93,6 +94,6 @@ func badAnswer(u *url.URL, code int) error {
 		class |= finding.Login
 	}
 	return &finding.Problem{
-		Code: finding.OfStatus(code), Class: class, Text: fmt.Sprintf("GET %s: unexpected status %d %s", shown(u), code, http.StatusText(code)),
+		Code: finding.OfStatus(code), Class: class, Text: fmt.Sprintf("GET %s: unexpected status %d %s", fetch.ShownURL(u), code, http.StatusText(code)),
 	}
 }

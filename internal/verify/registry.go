@@ -121,7 +121,7 @@ func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64
 	}
 	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
-		return nil, fetch.NewBodyError(ctx, shown(u), err)
+		return nil, fetch.NewBodyError(ctx, fetch.ShownURL(u), err)
 	}
 	if int64(len(content)) > limit {
 		return nil, &LimitError{What: what, Max: limit, Unit: "bytes"}
@@ -142,13 +142,10 @@ func (r *reader) send(ctx context.Context, u *url.URL, accept string) (*http.Res
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("GET %s: %w", shown(u), err)
+		return nil, fmt.Errorf("GET %s: %w", fetch.ShownURL(u), err)
 	}
 	return resp, nil
 }
-
-// shown leaves out the query, where signed URLs have their secrets.
-func shown(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
 // named returns the manifest of a tag, and nil if there is none.
 func (r *reader) named(ctx context.Context, tag, what string, types ...string) (*answer, error) {

@@ -134,16 +134,16 @@ func (f *tufFetcher) download(address string, limit int64) ([]byte, error) {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusForbidden:
 		// That is how the client learns that there is no newer root.
-		return nil, &metadata.ErrDownloadHTTP{StatusCode: http.StatusNotFound, URL: shown(req.URL)}
+		return nil, &metadata.ErrDownloadHTTP{StatusCode: http.StatusNotFound, URL: fetch.ShownURL(req.URL)}
 	default:
 		return nil, badAnswer(req.URL, resp.StatusCode)
 	}
 	content, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	switch {
 	case err != nil:
-		return nil, fetch.NewBodyError(ctx, shown(req.URL), err)
+		return nil, fetch.NewBodyError(ctx, fetch.ShownURL(req.URL), err)
 	case int64(len(content)) > limit:
-		return nil, &metadata.ErrDownloadLengthMismatch{Msg: fmt.Sprintf("%s exceeds the limit of %d bytes", shown(req.URL), limit)}
+		return nil, &metadata.ErrDownloadLengthMismatch{Msg: fmt.Sprintf("%s exceeds the limit of %d bytes", fetch.ShownURL(req.URL), limit)}
 	}
 	return content, nil
 }

@@ -167,7 +167,7 @@ func (x *exchange) requestError(ctx context.Context, u, at *url.URL, err error) 
 		}
 		err = own
 	}
-	return fetch.DescribeRequest(ctx, shownURL(u), err, func(err error) (text, advice string) {
+	return fetch.DescribeRequest(ctx, fetch.ShownURL(u), err, func(err error) (text, advice string) {
 		return finding.OneLine(x.scrubber(at)(err.Error()), fetch.MaxErrorText), x.requestHint(ctx, err)
 	})
 }

@@ -116,7 +116,7 @@ func (x *exchange) metadata(ctx context.Context, r *http.Request) (*http.Respons
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(watch.reader(answer.Body), maxMetadataBytes+1))
 	if err != nil {
-		return nil, fetch.NewBodyError(ctx, shownURL(r.URL), err)
+		return nil, fetch.NewBodyError(ctx, fetch.ShownURL(r.URL), err)
 	}
 	if len(content) > maxMetadataBytes {
 		return nil, fmt.Errorf("the registry's answer to %s exceeds %d bytes", r.URL.Path, maxMetadataBytes)
@@ -148,7 +148,7 @@ func contentType(answer *http.Response) string {
 func (x *exchange) get(ctx context.Context, r *http.Request) (*http.Response, error) {
 	answer, at, err := fetch.Follow(ctx, x.oci.origin, r.URL, func(ctx context.Context, at *url.URL) (*http.Response, error) {
 		if err := x.slot.Move(ctx, at); err != nil {
-			return nil, fetch.NewRequestError(ctx, shownURL(r.URL), err)
+			return nil, fetch.NewRequestError(ctx, fetch.ShownURL(r.URL), err)
 		}
 		return x.roundTrip(fetch.WithSlot(ctx, x.slot), r, at)
 	})
@@ -168,9 +168,6 @@ func (x *exchange) roundTrip(ctx context.Context, r *http.Request, at *url.URL) 
 	}
 	return answer, nil
 }
-
-// shownURL leaves out the query, which has only the size of a page.
-func shownURL(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 
 // progressWatch ends a context when nothing happens for too long.
 type progressWatch struct {

@@ -37,7 +37,7 @@ func (c *Client) Reading() http.RoundTripper {
 			return func(text string) string { return auth.ScrubURL(text, u) }
 		},
 		failure: func(ctx context.Context, u *url.URL, err error) error {
-			return fetch.NewRequestError(ctx, shownURL(u), err)
+			return fetch.NewRequestError(ctx, fetch.ShownURL(u), err)
 		},
 	}
 }
@@ -70,7 +70,7 @@ func (t *readingTransport) try(ctx context.Context, r *http.Request) (*http.Resp
 	defer watch.stop()
 	slot := t.client.NewSlot()
 	if err := slot.Move(ctx, r.URL); err != nil {
-		return nil, fetch.NewRequestError(ctx, shownURL(r.URL), err)
+		return nil, fetch.NewRequestError(ctx, fetch.ShownURL(r.URL), err)
 	}
 	defer slot.Free()
 	answer, err := t.next.RoundTrip(r.Clone(fetch.WithSlot(ctx, slot)))
@@ -78,12 +78,12 @@ func (t *readingTransport) try(ctx context.Context, r *http.Request) (*http.Resp
 		return nil, t.failure(ctx, r.URL, err)
 	}
 	if finding.TransientStatus(answer.StatusCode) {
-		return nil, fetch.NewStatusError(answer, shownURL(r.URL), fetch.Snippet(answer), t.scrubber(r.URL), t.client.Config.Now())
+		return nil, fetch.NewStatusError(answer, fetch.ShownURL(r.URL), fetch.Snippet(answer), t.scrubber(r.URL), t.client.Config.Now())
 	}
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(watch.reader(answer.Body), maxMetadataBytes+1))
 	if err != nil {
-		return nil, fetch.NewBodyError(ctx, shownURL(r.URL), err)
+		return nil, fetch.NewBodyError(ctx, fetch.ShownURL(r.URL), err)
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
 	return answer, nil
