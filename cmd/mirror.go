@@ -94,7 +94,7 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 	if err := cmp.Or(o.run.complete(a), o.format.check(a.env)); err != nil {
 		return err
 	}
-	given, _ := splitArguments(args, len(o.run.input.files) == 0) // an error is said again when they are read
+	given, _ := splitArguments(args, len(o.run.input.files) == 0) // an error is reported when they are read
 	switch {
 	case !strings.HasPrefix(o.to, "oci://"):
 		return &exit.UsageError{Err: fmt.Errorf("--to %q: not a URL of a registry", reconcile.RedactText(o.to)), Advice: "--to oci://registry.internal/mirror"}

@@ -115,7 +115,7 @@ func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Optio
 	if wrong == nil && o.Remedies {
 		v.repair(ctx)
 	}
-	if ctx.Err() == nil { // what was found until it ended is a part
+	if ctx.Err() == nil { // an interrupted run has judged a part only
 		w.Console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
 	}
 	switch {

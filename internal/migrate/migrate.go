@@ -281,8 +281,8 @@ func str(v any, path ...string) string {
 	return s
 }
 
-// asWritten reports whether what is applied is what stands in the document, at a path. kustomize reads a document as
-// YAML 1.2. Only that reading compares each key of a mapping with every other one.
+// asWritten reports whether what is applied is what the document has, at a path. kustomize reads documents as YAML 1.2, which is
+// tried second: its library compares each key of a mapping with every other one.
 func (t *draft) asWritten(o *Object, path ...string) bool {
 	applied := inside(o.Content, path...)
 	if sameJSON(inside(t.content(), path...), applied) {
