@@ -235,7 +235,7 @@ func manual(c *cobra.Command) string {
 	}
 	manualFlags(&b, ".SH OPTIONS OF ALL COMMANDS\n", c.PersistentFlags())
 	fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(dedented(c.Example)))
-	b.WriteString(".SH ENVIRONMENT\nEvery option has a twin, as it is named above. An option beats its twin, which beats the configuration file\n(.helmsrc.yaml), which beats the default.\n")
+	b.WriteString(".SH ENVIRONMENT\nEvery option has a variable of the name given above. An option beats its variable, which beats the configuration file\n(.helmsrc.yaml), which beats the default.\n")
 	if c.HasParent() {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n.BR %s (1)\n", roff(pageName(c.Parent())))
 	} else {

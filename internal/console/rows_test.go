@@ -229,7 +229,7 @@ func TestRowsSuspended(t *testing.T) {
 	p.want(t, "$ fg")
 }
 
-// TestBackground leaves the terminal to the program that has it, but for lines that stay.
+// TestBackground leaves the terminal to the program that has it, except for lines that stay.
 func TestBackground(t *testing.T) {
 	p := newPicture(t, 40, 10, 2)
 	ours := true

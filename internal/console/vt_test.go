@@ -9,7 +9,7 @@ import (
 )
 
 // vt is a terminal that understands what this program writes to one, and nothing else. Like most terminals it wraps long
-// lines, and wraps them anew when it gets another width.
+// lines, and wraps them again when it gets another width.
 type vt struct {
 	t             *testing.T
 	width, height int
@@ -121,7 +121,7 @@ func (v *vt) down() {
 	v.top = max(v.top, len(v.rows)-v.height)
 }
 
-// resize wraps all lines anew.
+// resize wraps all lines again.
 func (v *vt) resize(width, height int) {
 	old := v.rows
 	v.rows, v.width, v.height = nil, width, height

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the catalogue anew")
+var update = flag.Bool("update", false, "rewrite the catalogue")
 
 // TestPage holds docs/findings.md against the catalogue.
 func TestPage(t *testing.T) {

@@ -46,7 +46,7 @@ func TestFlatten(t *testing.T) {
 		t.Errorf("%q", failed)
 	}
 	read(t, filepath.Join(w.dir, "artifact"), "podinfo-6.6.0.tgz")
-	delete(results, "OCIRepository/range") // archived anew, so that it has other bytes than the chart of the index
+	delete(results, "OCIRepository/range") // archived again, so that it has other bytes than the chart of the index
 	dir := filepath.Join(w.dir, "flat")
 	if failed := w.flatten(t, results, dir); failed != nil {
 		t.Fatalf("%q", failed)

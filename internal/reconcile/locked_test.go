@@ -103,7 +103,7 @@ func TestLocked(t *testing.T) {
 }
 
 // TestLockedMisfits has manifests that ask for something else than when the lock was made. Each object that does fails,
-// and says where; those that may choose anew do, and those whose manifests do not count take what was locked.
+// and says where; those that may choose again do, and those whose manifests do not count take what was locked.
 func TestLockedMisfits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
@@ -138,7 +138,7 @@ func TestLockedMisfits(t *testing.T) {
 	o.Locked.Mode = LockedFirst
 	results = w.run(t, o)
 	if r := results["HelmChart/registry"]; r.Failure != nil || r.Pin.Version != "6.6.0" {
-		t.Errorf("chosen anew: %+v, %s", r.Pin, r.Message())
+		t.Errorf("chosen again: %+v, %s", r.Pin, r.Message())
 	}
 	o.Locked.Mode = LockedAnyway
 	results = w.runKinds(t, o, sourcev1.HelmRepositoryKind)

@@ -163,7 +163,7 @@ func TestRenderedTooMuch(t *testing.T) {
 	}
 }
 
-// TestInNamespace leaves what the Helm Operator has Helm install as Helm made it, but for the namespace.
+// TestInNamespace leaves what the Helm Operator has Helm install as Helm made it, except for the namespace.
 func TestInNamespace(t *testing.T) {
 	const manifests = `---
 # Source: app/templates/a.yaml

@@ -288,7 +288,7 @@ func TestValidateInterrupted(t *testing.T) {
 	}
 }
 
-// TestSuspended puts a run aside that repaints rows, as Ctrl-Z does. It stops, and hides the cursor anew when it goes
+// TestSuspended puts a run aside that repaints rows, as Ctrl-Z does. It stops, and hides the cursor again when it goes
 // on, so that it was shown before: TestPutAside sees when.
 func TestSuspended(t *testing.T) {
 	t.Parallel()

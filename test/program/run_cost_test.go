@@ -47,7 +47,7 @@ func TestReleasesCost(t *testing.T) {
 	}
 }
 
-// filesBelow are the files and links below a directory. A file that was written anew is another one.
+// filesBelow are the files and links below a directory. A file that was rewritten is another one.
 func filesBelow(t *testing.T, dir string) map[string]os.FileInfo {
 	t.Helper()
 	files := map[string]os.FileInfo{}

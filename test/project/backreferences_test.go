@@ -70,7 +70,7 @@ type fileUses struct {
 	names map[fileUse]bool
 }
 
-// usesBetweenFiles returns what the files of a package use of each other, but for fields.
+// usesBetweenFiles returns what the files of a package use of each other, except fields.
 func usesBetweenFiles(t *testing.T, dir string) fileUses {
 	t.Helper()
 	compiled := map[string]string{}

@@ -22,7 +22,7 @@ type hook struct {
 var hookLanguages = map[string]string{"": "golang", "-docker": "docker_image", "-system": "system"}
 
 // TestHooks holds the hooks against each other: those of one command differ in how the program comes to run, and in
-// nothing else. .ci/hooks runs them, but for those that need a container runtime.
+// nothing else. .ci/hooks runs them, except those that need a container runtime.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(".pre-commit-hooks.yaml")
