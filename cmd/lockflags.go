@@ -27,7 +27,7 @@ func addFrom(o *session.LockOptions, fs *pflag.FlagSet) {
 // checkLocked refuses a local directory that replaces a locked source.
 func (o *runOptions) checkLocked() error {
 	if o.Lock.Locked && len(o.input.render.sources)+len(o.SourceDir) > 0 {
-		return &exit.UsageError{Err: errors.New("--locked and --source or --source-dir exclude each other"), Advice: "--locked=false takes what the directories hold"}
+		return &exit.UsageError{Err: errors.New("--locked and --source or --source-dir exclude each other"), Advice: "leave out --source and --source-dir, or set --locked=false"}
 	}
 	return nil
 }
