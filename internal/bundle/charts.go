@@ -52,7 +52,6 @@ type Charts struct {
 	copied work.Memo[Name, struct{}]
 
 	mu      sync.Mutex
-	entries map[string][]*indexEntry
 	refused []string
 }
 
@@ -68,7 +67,7 @@ func NewCharts(scratch *store.Scratch, l chart.Limits) (*Charts, error) {
 		return nil, err
 	}
 	s.AutoSaveIndex = false // the index is written with the bundle
-	return &Charts{store: s, dir: dir, limits: l, entries: map[string][]*indexEntry{}}, nil
+	return &Charts{store: s, dir: dir, limits: l}, nil
 }
 
 // Source returns the charts, to mirror them.
@@ -128,7 +127,7 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, n Name) err
 			return err
 		}
 	}
-	return c.list(ctx, root)
+	return nil
 }
 
 // small refuses to copy what is too large.
@@ -158,90 +157,23 @@ func (c *Charts) put(ctx context.Context, d ocispec.Descriptor, n Name) error {
 	return c.store.Tag(ctx, d, n.String())
 }
 
-// list adds a chart in a registry to the index of charts. What is no chart is left out.
-func (c *Charts) list(ctx context.Context, root ocispec.Descriptor) error {
-	if root.MediaType != ocispec.MediaTypeImageManifest {
-		return nil
-	}
-	text, err := content.FetchAll(ctx, c.store, root)
-	if err != nil {
-		return err
-	}
-	var m ocispec.Manifest
-	if err := json.Unmarshal(text, &m); err != nil || m.Config.MediaType != configType {
-		return err
-	}
-	i := slices.IndexFunc(m.Layers, func(d ocispec.Descriptor) bool { return d.MediaType == chartType })
-	if text, err = content.FetchAll(ctx, c.store, m.Config); err != nil || i < 0 {
-		return err
-	}
-	metadata := &helmchart.Metadata{}
-	if err := json.Unmarshal(text, metadata); err != nil {
-		return err
-	}
-	c.enter(metadata, m.Layers[i].Digest)
-	return nil
-}
-
-func (c *Charts) enter(m *helmchart.Metadata, archive digest.Digest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !slices.ContainsFunc(c.entries[m.Name], func(e *indexEntry) bool { return e.Digest == archive.Encoded() }) {
-		c.entries[m.Name] = append(c.entries[m.Name], &indexEntry{m, []string{blobName(archive)}, archive.Encoded()})
-	}
-}
-
 // Archive adds an archive of a chart, and its provenance file unless that is nil, as `helm push` would to a repository that is
-// called by a URL.
-func (c *Charts) Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte) error {
-	n, metadata, err := c.nameOf(repository, archive)
+// called by a URL. Of charts that were packaged of files, another one with the same name and version has another tag: two branches
+// may have one each. One goroutine at a time may add these.
+func (c *Charts) Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte, packaged bool) error {
+	section := func() *io.SectionReader { return io.NewSectionReader(archive, 0, archive.Size()) }
+	metadata, _, err := chart.Check(section(), c.limits)
 	if err != nil {
 		return err
 	}
-	_, err = c.copied.Do(ctx, n, func() (struct{}, error) {
-		root, err := c.push(ctx, n.Digest, metadata, archive, provenance)
-		if err == nil {
-			err = c.put(ctx, root, n)
-		}
-		return struct{}{}, err
-	})
-	return err
-}
-
-// Package adds a chart that was packaged of files. Another one with its name and version has another tag: two branches may have
-// one each. One goroutine at a time may call it.
-func (c *Charts) Package(ctx context.Context, repository string, archive *io.SectionReader) error {
-	n, metadata, err := c.nameOf(repository, archive)
+	sum, err := godigest.FromReader(section())
 	if err != nil {
 		return err
 	}
-	root, err := c.push(ctx, n.Digest, metadata, archive, nil)
-	if err != nil {
-		return err
-	}
-	if was, err := c.store.Resolve(ctx, n.String()); err == nil && was.Digest != root.Digest {
-		n.Tag += "-" + n.Digest.Encoded()[:12]
-	}
-	return c.put(ctx, root, n)
-}
-
-// nameOf is the name of a chart, with the digest of its archive.
-func (c *Charts) nameOf(repository string, archive *io.SectionReader) (Name, *helmchart.Metadata, error) {
-	metadata, _, err := chart.Check(io.NewSectionReader(archive, 0, archive.Size()), c.limits)
-	if err != nil {
-		return Name{}, nil, err
-	}
-	sum, err := godigest.FromReader(io.NewSectionReader(archive, 0, archive.Size()))
-	repository, _, _ = strings.Cut(repository, "?")
-	return Name{RepositoryOf(repository + "/" + metadata.Name), strings.ReplaceAll(metadata.Version, "+", "_"), sum}, metadata, err
-}
-
-// push adds the manifest of an archive, and what that names.
-func (c *Charts) push(ctx context.Context, d digest.Digest, metadata *helmchart.Metadata, archive *io.SectionReader, provenance []byte) (ocispec.Descriptor, error) {
-	layer := ocispec.Descriptor{MediaType: chartType, Digest: d, Size: archive.Size()}
+	layer := ocispec.Descriptor{MediaType: chartType, Digest: sum, Size: archive.Size()}
 	m := manifestOf(layer)
 	m.Annotations = annotations(metadata)
-	err := c.add(ctx, layer, io.NewSectionReader(archive, 0, archive.Size()))
+	err = c.add(ctx, layer, section())
 	if err == nil && provenance != nil {
 		layer, err = c.addBytes(ctx, provenanceType, provenance)
 		m.Layers = append(m.Layers, layer)
@@ -250,10 +182,18 @@ func (c *Charts) push(ctx context.Context, d digest.Digest, metadata *helmchart.
 		m.Config, err = c.addJSON(ctx, configType, metadata)
 	}
 	if err != nil {
-		return ocispec.Descriptor{}, err
+		return err
 	}
-	c.enter(metadata, d)
-	return c.addJSON(ctx, m.MediaType, m)
+	root, err := c.addJSON(ctx, m.MediaType, m)
+	if err != nil {
+		return err
+	}
+	repository, _, _ = strings.Cut(repository, "?")
+	n := Name{RepositoryOf(repository + "/" + metadata.Name), strings.ReplaceAll(metadata.Version, "+", "_"), sum}
+	if was, err := c.store.Resolve(ctx, n.String()); packaged && err == nil && was.Digest != root.Digest {
+		n.Tag += "-" + sum.Encoded()[:12]
+	}
+	return c.put(ctx, root, n)
 }
 
 func manifestOf(layers ...ocispec.Descriptor) *ocispec.Manifest {

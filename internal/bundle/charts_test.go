@@ -179,7 +179,7 @@ func TestChartsArchive(t *testing.T) {
 	for _, order := range [][][]byte{{first, second}, {second, first, first}} {
 		c := charts(t, &store.Scratch{Parent: t.TempDir()})
 		for _, archive := range order {
-			if err := c.Archive(t.Context(), "https://charts.test:8443/stable/", section(archive), []byte("provenance")); err != nil {
+			if err := c.Archive(t.Context(), "https://charts.test:8443/stable/", section(archive), []byte("provenance"), false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,14 +212,14 @@ func TestChartsTaken(t *testing.T) {
 	c := charts(t, &store.Scratch{Parent: t.TempDir()})
 	first, second := packaged(t, "1.0.0"), packaged(t, "1.0.0", "another description")
 	for _, archive := range [][]byte{first, second, first} {
-		if err := c.Package(t.Context(), "https://git.test/a.git", section(archive)); err != nil {
+		if err := c.Archive(t.Context(), "https://git.test/a.git", section(archive), nil, true); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := c.Archive(t.Context(), "https://charts.test", section(first), nil); err != nil {
+	if err := c.Archive(t.Context(), "https://charts.test", section(first), nil, false); err != nil {
 		t.Error(err)
 	}
-	err := c.Archive(t.Context(), "http://charts.test", section(second), nil)
+	err := c.Archive(t.Context(), "http://charts.test", section(second), nil, false)
 	if err == nil || !strings.Contains(err.Error(), "would both be charts.test/podinfo:1.0.0") {
 		t.Errorf("error %v", err)
 	}

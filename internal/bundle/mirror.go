@@ -13,10 +13,42 @@ import (
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/helmsrc/helmsrc/internal/work"
 )
+
+// A Source has what is mirrored.
+type Source struct {
+	oras.ReadOnlyGraphTarget
+
+	Names []Name // sorted
+	Close func() // closes the files that it has open
+}
+
+// tagged is an image layout.
+type tagged interface {
+	oras.ReadOnlyGraphTarget
+	registry.TagLister
+}
+
+func newSource(ctx context.Context, from tagged, end func()) (*Source, error) {
+	s := &Source{from, nil, end}
+	tags, err := registry.Tags(ctx, from)
+	for _, tag := range tags {
+		d, err := from.Resolve(ctx, tag)
+		if err != nil {
+			return nil, err
+		}
+		name, err := parseName(tag, d.Digest)
+		if err != nil {
+			return nil, err
+		}
+		s.Names = append(s.Names, name)
+	}
+	return s, err
+}
 
 // A Registry is where things are mirrored to.
 type Registry interface {

@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content/oci"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -25,12 +27,11 @@ import (
 // Read puts the contents of a bundle into an empty cache, and returns its lock. The further names are those of the bundles
 // that it stands on. Nothing is trusted whose digest does not match.
 func Read(ctx context.Context, names []string, into *cache.Cache) (lock []byte, err error) {
-	r := &reader{ctx: ctx}
-	defer r.close()
-	m, err := r.open(names)
+	r, m, err := open(ctx, names)
 	if err != nil {
 		return nil, err
 	}
+	defer r.close()
 	if lock, err = r.layers(m, into); err != nil {
 		return nil, problem(names[0], err)
 	}
@@ -39,12 +40,11 @@ func Read(ctx context.Context, names []string, into *cache.Cache) (lock []byte, 
 
 // ReadBase returns what a bundle has, together with those that it stands on.
 func ReadBase(ctx context.Context, name string) (Base, error) {
-	r := &reader{ctx: ctx}
-	defer r.close()
-	m, err := r.open([]string{name})
+	r, m, err := open(ctx, []string{name})
 	if err != nil {
 		return Base{}, err
 	}
+	defer r.close()
 	base := Base{r.bundle, map[digest.Digest]bool{}}
 	for _, d := range m.Layers {
 		base.has[d.Digest] = true
@@ -62,10 +62,42 @@ func ReadBase(ctx context.Context, name string) (Base, error) {
 	return base, nil
 }
 
+// Open opens the bundle of the first name, to mirror its charts; the further names are those of the bundles that it stands on.
+func Open(ctx context.Context, names []string) (s *Source, err error) {
+	r, _, err := open(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	from, err := oci.NewFromFS(ctx, r)
+	if err == nil {
+		s, err = newSource(ctx, &checked{from, r}, r.close)
+	}
+	if err != nil {
+		r.close()
+		return nil, problem(names[0], err)
+	}
+	return s, nil
+}
+
+// checked is the layout of a reader, whose bytes end with an error if they do not fit their digest.
+type checked struct {
+	*oci.ReadOnlyStore
+
+	reader *reader
+}
+
+// Fetch implements content.Fetcher.
+func (c *checked) Fetch(_ context.Context, d ocispec.Descriptor) (io.ReadCloser, error) {
+	return c.reader.blob(d, maxBytes)
+}
+
+// A layout opens its files by their names.
+type layout func(name string) (fs.File, error)
+
 type reader struct {
 	ctx     context.Context
 	files   []io.Closer
-	layouts []fs.FS
+	layouts []layout
 	index   ocispec.Index // of all layouts
 	bundle  digest.Digest // of the manifest that was read last
 	on      digest.Digest // the bundle that it stands on, "" for none
@@ -78,14 +110,40 @@ func (r *reader) close() {
 }
 
 // open opens a bundle and those that it stands on, and returns its manifest.
-func (r *reader) open(names []string) (m *ocispec.Manifest, err error) {
+func open(ctx context.Context, names []string) (r *reader, m *ocispec.Manifest, err error) {
+	r = &reader{ctx: ctx}
 	for _, name := range slices.Concat(names[1:], names[:1]) {
 		if m, err = r.manifest(name); err != nil {
-			return nil, problem(name, err)
+			r.close()
+			return nil, nil, problem(name, err)
 		}
 	}
-	return m, nil
+	return r, m, nil
 }
+
+// Open implements fs.FS: the files of all layouts, with one index.
+func (r *reader) Open(name string) (f fs.File, err error) {
+	if name == ocispec.ImageIndexFile {
+		text, err := json.Marshal(r.index)
+		return &entry{bytes.NewReader(text), &tar.Header{Name: name, Size: int64(len(text))}}, err
+	}
+	for _, layout := range slices.Backward(r.layouts) {
+		if f, err = layout(name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return f, err
+}
+
+// entry is a file of an archive.
+type entry struct {
+	io.Reader
+
+	header *tar.Header
+}
+
+func (e *entry) Stat() (fs.FileInfo, error) { return e.header.FileInfo(), nil }
+func (*entry) Close() error                 { return nil }
 
 var errCut = errors.New("the bundle is cut off: its " + ocispec.ImageIndexFile + ", which comes last, is missing")
 
@@ -97,7 +155,7 @@ func (r *reader) manifest(name string) (*ocispec.Manifest, error) {
 	}
 	r.layouts = append(r.layouts, layout)
 	var index ocispec.Index
-	err = decode(&index)(layout.Open(ocispec.ImageIndexFile))
+	err = decode(&index)(layout(ocispec.ImageIndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errCut
 	}
@@ -122,7 +180,7 @@ func (r *reader) manifest(name string) (*ocispec.Manifest, error) {
 }
 
 // layout opens the files of a layout, in a directory or in an archive.
-func (r *reader) layout(name string) (fs.FS, error) {
+func (r *reader) layout(name string) (layout, error) {
 	if file.IsDir(name) {
 		root, err := file.OpenRoot(name)
 		if err != nil {
@@ -132,7 +190,7 @@ func (r *reader) layout(name string) (fs.FS, error) {
 		if _, err := root.Stat(ocispec.ImageIndexFile); err != nil {
 			return nil, errForeign
 		}
-		return directory{root}, nil
+		return func(name string) (fs.File, error) { return file.OpenIn(root, name) }, nil
 	}
 	f, err := file.Open(name)
 	if err != nil {
@@ -143,14 +201,20 @@ func (r *reader) layout(name string) (fs.FS, error) {
 }
 
 // scan finds out where in the file each entry is. Entries of other names than a layout has are left alone.
-func scan(f *os.File) (archive, error) {
+func scan(f *os.File) (layout, error) {
 	in := tar.NewReader(f)
-	found := archive{}
+	found := map[string]*io.SectionReader{}
 	for n := 0; ; n++ {
 		h, err := in.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return found, nil
+			return func(name string) (fs.File, error) {
+				content := found[name]
+				if content == nil {
+					return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+				}
+				return &entry{io.NewSectionReader(content, 0, content.Size()), &tar.Header{Name: name, Size: content.Size()}}, nil
+			}, nil
 		case err != nil && n == 0:
 			return nil, errForeign
 		case errors.Is(err, io.ErrUnexpectedEOF):

@@ -14,7 +14,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"oras.land/oras-go/v2/content"
+	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -63,23 +67,27 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 	if err != nil {
 		return err
 	}
+	if err := c.index(ctx, charts); err != nil {
+		return err
+	}
 	m := manifestOf()
 	m.ArtifactType = artifactType
 	layer := func(d ocispec.Descriptor, err error) error {
 		m.Layers = append(m.Layers, d)
 		return errors.Join(err, context.Cause(ctx))
 	}
-	err = from.Answers(func(name string, text json.RawMessage) error {
-		d, err := c.addBytes(ctx, answerType, text)
-		d.Annotations = map[string]string{ocispec.AnnotationTitle: name}
-		return layer(d, err)
-	})
-	if err != nil {
-		return err
-	}
-	err = from.Blobs(func(d digest.Digest, size int64, content io.Reader) error {
-		blob := ocispec.Descriptor{MediaType: bytesType, Digest: d, Size: size}
-		return layer(blob, c.add(ctx, blob, content))
+	err = from.Contents(func(answer string, d digest.Digest, content *io.SectionReader) error {
+		if answer == "" {
+			blob := ocispec.Descriptor{MediaType: bytesType, Digest: d, Size: content.Size()}
+			return layer(blob, c.add(ctx, blob, content))
+		}
+		text, err := io.ReadAll(content)
+		if err != nil {
+			return err
+		}
+		blob, err := c.addBytes(ctx, answerType, text)
+		blob.Annotations = map[string]string{ocispec.AnnotationTitle: answer}
+		return layer(blob, err)
 	})
 	if err != nil {
 		return err
@@ -97,7 +105,12 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 		return err
 	}
 	bundle.ArtifactType = artifactType
-	return c.indexes(ocispec.Index{Versioned: m.Versioned, MediaType: ocispec.MediaTypeImageIndex, Manifests: slices.Insert(charts, 0, bundle)})
+	index := ocispec.Index{Versioned: m.Versioned, MediaType: ocispec.MediaTypeImageIndex, Manifests: slices.Insert(charts, 0, bundle)}
+	text, err := json.Marshal(index)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.Remove(c.path("ingest")))
 }
 
 // stand takes out what a base has, manifests of charts excepted, and returns the configuration that says so.
@@ -122,17 +135,72 @@ func (c *Charts) stand(ctx context.Context, on Base, charts []ocispec.Descriptor
 	return c.addJSON(ctx, sinceType, s)
 }
 
-// indexes writes the index of the layout, and that of a Helm repository.
-func (c *Charts) indexes(index ocispec.Index) error {
-	text, err := json.Marshal(index)
+// indexName is the file that makes a Helm repository of a layout.
+const indexName = "index.yaml"
+
+// index writes the index of a Helm repository with the charts, newest first.
+func (c *Charts) index(ctx context.Context, manifests []ocispec.Descriptor) error {
+	entries := map[string][]*indexEntry{}
+	for _, d := range manifests {
+		e, err := c.chart(ctx, d)
+		if err != nil {
+			return err
+		}
+		if e != nil && !slices.ContainsFunc(entries[e.Name], func(other *indexEntry) bool { return other.Digest == e.Digest }) {
+			entries[e.Name] = append(entries[e.Name], e)
+		}
+	}
+	for _, list := range entries {
+		slices.SortFunc(list, func(a, b *indexEntry) int {
+			return cmp.Or(newerFirst(a.Version, b.Version), strings.Compare(b.Version, a.Version), strings.Compare(a.Digest, b.Digest))
+		})
+	}
+	text, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "entries": entries})
 	if err != nil {
 		return err
 	}
-	list, err := c.index()
+	return os.WriteFile(c.path(indexName), text, 0o666)
+}
+
+type indexEntry struct {
+	*helmchart.Metadata
+
+	URLs   []string `json:"urls"`
+	Digest string   `json:"digest"`
+}
+
+// chart is the entry of a manifest, nil for what is no chart.
+func (c *Charts) chart(ctx context.Context, d ocispec.Descriptor) (*indexEntry, error) {
+	var m ocispec.Manifest
+	if d.MediaType == ocispec.MediaTypeImageManifest {
+		if err := c.decode(ctx, d, &m); err != nil {
+			return nil, err
+		}
+	}
+	i := slices.IndexFunc(m.Layers, func(d ocispec.Descriptor) bool { return d.MediaType == chartType })
+	if m.Config.MediaType != configType || i < 0 {
+		return nil, nil
+	}
+	archive := m.Layers[i].Digest
+	e := &indexEntry{&helmchart.Metadata{}, []string{blobName(archive)}, archive.Encoded()}
+	return e, c.decode(ctx, m.Config, e.Metadata)
+}
+
+func (c *Charts) decode(ctx context.Context, d ocispec.Descriptor, into any) error {
+	text, err := content.FetchAll(ctx, c.store, d)
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.WriteFile(c.path(indexName), list, 0o666), os.Remove(c.path("ingest")))
+	return json.Unmarshal(text, into)
+}
+
+func newerFirst(a, b string) int {
+	v, err := semver.NewVersion(a)
+	w, failed := semver.NewVersion(b)
+	if err != nil || failed != nil {
+		return 0
+	}
+	return w.Compare(v)
 }
 
 // manifests are those of the charts as the index of the bundle has them: each under its names, then what refers to them.

@@ -24,43 +24,32 @@ func (c *Cache) carry(s Scope, d digest.Digest, f *os.File, size int64) {
 	}
 }
 
-// Answers calls a function with the name and the text of each answer, sorted by name.
-func (c *Cache) Answers(each func(name string, text json.RawMessage) error) error {
-	return c.each(answersDir, func(e Entry) error {
-		a, _, err := c.readAnswer(e.file)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(a)
-		if err != nil {
-			return err
-		}
-		return each(path.Base(e.file), text)
-	})
-}
-
-// Blobs calls a function with all bytes, sorted by digest.
-func (c *Cache) Blobs(each func(d digest.Digest, size int64, content io.Reader) error) error {
-	return c.each(blobsDir, func(e Entry) error {
-		f, err := c.openFile(e.file)
-		if err != nil {
-			return err
-		}
-		return errors.Join(each(digestOf(e.file), e.Size, f), f.Close())
-	})
-}
-
-func (c *Cache) each(dir string, do func(Entry) error) error {
-	entries, err := c.files(dir, ours)
-	for _, e := range entries {
+// Contents calls a function with the name and the text of each answer, sorted by name, then with all bytes, sorted by digest. These
+// have no name.
+func (c *Cache) Contents(each func(answer string, d digest.Digest, content *io.SectionReader) error) error {
+	answers, err := c.files(answersDir, ours)
+	if err != nil {
+		return err
+	}
+	blobs, err := c.files(blobsDir, ours)
+	for _, e := range append(answers, blobs...) {
+		var f *os.File
 		if err == nil {
-			err = do(e)
+			f, err = c.openFile(e.file)
 		}
+		if err != nil {
+			return err
+		}
+		name, seal := "", int64(0)
+		if e.IsAnswer() {
+			name, seal = path.Base(e.file), hexLength+1
+		}
+		err = errors.Join(each(name, digestOf(e.file), io.NewSectionReader(f, seal, e.Size-seal)), f.Close())
 	}
 	return err
 }
 
-// PutAnswer stores what Answers gave.
+// PutAnswer stores an answer that Contents gave.
 func (c *Cache) PutAnswer(name string, text json.RawMessage) error {
 	file := path.Join(answersDir, name[:min(2, len(name))], name)
 	a := &Answer{}
@@ -70,7 +59,7 @@ func (c *Cache) PutAnswer(name string, text json.RawMessage) error {
 	return c.writeAnswer(file, a)
 }
 
-// PutBlob stores what Blobs gave, compared with the digest.
+// PutBlob stores bytes that Contents gave, compared with the digest.
 func (c *Cache) PutBlob(d digest.Digest, from io.Reader) error {
 	return c.write(blobPath(d), digest.NewReader(from, d))
 }

@@ -163,10 +163,8 @@ type Carrier interface {
 	// Image takes what a registry has under a digest and, unless it is empty, under a tag, with all that refers to it.
 	Image(ctx context.Context, from *remote.Repository, d digest.Digest, tag string) error
 	// Archive takes a chart of a repository with an index, which is called by its URL, and the provenance file of the chart,
-	// nil if it has none.
-	Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte) error
-	// Package takes a chart that was packaged of the files of a source, which is called by its URL.
-	Package(ctx context.Context, source string, archive *io.SectionReader) error
+	// nil if it has none. A chart that was packaged of the files of a source is called by the URL of that.
+	Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte, packaged bool) error
 	// Refused records that a source does not say whether it has something: it is not carried.
 	Refused(what string, err error)
 }

@@ -195,5 +195,5 @@ func carryPackage(ctx context.Context, to Carrier, st *store.Store, r *Result) e
 	if err != nil {
 		return err
 	}
-	return to.Package(ctx, r.Pin.URL, io.NewSectionReader(f, 0, info.Size()))
+	return to.Archive(ctx, r.Pin.URL, io.NewSectionReader(f, 0, info.Size()), nil, true)
 }

@@ -32,7 +32,7 @@ var opens = map[string][]string{
 	"internal/publish/github.go":   {"appendFile"},
 	"internal/foresee/renderer.go": {"writeArchive"},
 	"internal/publish/files.go":    {"writeInBackground"},
-	"internal/bundle/write.go":     {"indexes", "archive", "blobs"},
+	"internal/bundle/write.go":     {"complete", "index", "archive", "blobs"},
 	"internal/fetch/git/store.go":  {"writeIndex"},
 	"internal/file/file.go":        {"OpenRoot", "ReadDir", "Read", "Open"},
 	"internal/helm/helm.go":        {"Template"},
