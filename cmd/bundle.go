@@ -76,17 +76,22 @@ that may pass on a retry.`,
 		}
 		ctx, cancel := o.deadline(ctx)
 		defer cancel()
-		name = filepath.Clean(name)
-		b := &bundling{carrying: newCarrying(a, o)}
-		b.beside = store.Scratch{Parent: filepath.Dir(name), Hidden: true}
+		var on bundle.Base
 		if since != "" {
-			var err error
-			if b.on, err = bundle.ReadBase(ctx, since); err != nil {
+			if on, err = bundle.ReadBase(ctx, since); err != nil {
 				return exit.Usage, &exit.UsageError{Err: fmt.Errorf("--since: %w", err)}
 			}
 		}
+		name = filepath.Clean(name)
+		b := newCarrying(a, o)
+		b.beside = store.Scratch{Parent: filepath.Dir(name), Hidden: true}
 		defer b.close()
-		code, err := b.run(ctx, name, directory)
+		code, err := b.gather(ctx)
+		if err == nil && code == exit.OK {
+			if err = b.bundle(ctx, name, directory, on); err != nil {
+				code = exit.CodeOf(err)
+			}
+		}
 		if err != nil {
 			return code, err
 		}
@@ -120,13 +125,6 @@ func bundleTarget(name string) (directory bool, err error) {
 		return true, err
 	}
 	return false, rewrite.Writable(name)
-}
-
-// bundling is one run of bundle over all clusters.
-type bundling struct {
-	carrying
-
-	on bundle.Base // what the other side has
 }
 
 // carrying is what bundle and mirror have in common: all that is locked is fetched, and kept with what refers to it.
@@ -190,7 +188,7 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	o.Store = session.StoreOptions{Dir: filepath.Join(dir, "artifacts"), Own: true, Records: 2}
 	var failed error
 	found := func(m *session.Member, results []*reconcile.Result, objects []report.Object) int {
-		o.describe(b.app, m.Store, results, objects)
+		o.bill(b.app, m.Store).Describe(results, objects)
 		if b.charts != nil && failed == nil {
 			failed = reconcile.CarryPackages(ctx, b.charts, m.Store, results)
 		}
@@ -226,37 +224,35 @@ func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admis
 	return targets
 }
 
-func (b *bundling) run(ctx context.Context, name string, directory bool) (int, error) {
-	if code, err := b.gather(ctx); err != nil || code != exit.OK {
-		return code, err
-	}
+// bundle writes what was gathered to a file or a directory, without what the other side has.
+func (b *carrying) bundle(ctx context.Context, name string, directory bool, on bundle.Base) error {
 	dir, err := b.scratch.Dir()
 	if err != nil {
-		return exit.Failed, err
+		return err
 	}
 	kept, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: b.app.now})
 	if err != nil {
-		return exit.Failed, err
+		return err
 	}
 	defer func() { _ = kept.Close() }() // its directory goes
 	if err := b.again(ctx, kept); err != nil {
-		return max(exit.Failed, exit.CodeOf(err)), err
+		return err
 	}
 	text, err := b.put.Write()
 	if err != nil {
-		return exit.Failed, err
+		return err
 	}
-	size, err := b.charts.Write(ctx, name, directory, text, kept, b.on)
+	size, err := b.charts.Write(ctx, name, directory, text, kept, on)
 	if err != nil {
-		return exit.Failed, fmt.Errorf("--bundle-file: %w", err)
+		return fmt.Errorf("--bundle-file: %w", err)
 	}
 	b.app.console.Unite()
 	b.app.console.Info(console.Subject{}, fmt.Sprintf("%s: %d objects, %d bytes", filepath.ToSlash(name), len(b.put.Entries()), size))
-	return exit.OK, nil
+	return nil
 }
 
 // again fetches everything without a connection, and keeps what that takes.
-func (b *bundling) again(ctx context.Context, into *cache.Cache) error {
+func (b *carrying) again(ctx context.Context, into *cache.Cache) error {
 	o := b.o.Options
 	o.Cache.Into, o.Reconcile.Offline, o.Reconcile.Refresh, o.Cache.Refresh = into, true, false, false
 	shared, err := b.app.worker.Open(ctx, &o)

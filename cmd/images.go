@@ -4,10 +4,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -24,25 +22,13 @@ func (o *runOptions) checkImages() error {
 	return nil
 }
 
-// describe gives objects their components, if a bill of materials is wanted.
-func (o *runOptions) describe(a *app, st *store.Store, results []*reconcile.Result, objects []report.Object) {
+// bill makes the components of bills of materials, with what is in a store. It is nil if none are wanted.
+func (o *runOptions) bill(a *app, st *store.Store) *listing.Bill {
 	if !o.report.Bills() {
-		return
+		return nil
 	}
 	if o.Reconcile.Until != reconcile.Fetch {
 		st = nil
 	}
-	o.bill(a, st).Describe(results, objects)
-}
-
-func (o *runOptions) bill(a *app, st *store.Store) *listing.Bill {
 	return &listing.Bill{Lister: a.lister, Images: o.named, Store: st}
-}
-
-// component is the chart of a release that was rendered, if a bill of materials is wanted.
-func (o *runOptions) component(a *app, r *foresee.Release, manifests []byte) (*report.Component, error) {
-	if !o.report.Bills() {
-		return nil, nil
-	}
-	return o.bill(a, nil).Rendered(r, manifests)
 }

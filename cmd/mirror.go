@@ -91,6 +91,7 @@ retry, 130 interrupted.`,
 func (o *mirrorOptions) check(a *app, args []string) error {
 	offline := o.run.Reconcile.Offline
 	o.run.Lock.Locked = true
+	o.to = strings.TrimRight(o.to, "/")
 	if err := cmp.Or(o.run.complete(a), o.format.check(a.env)); err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
 }
 
 // copy sends what is not there, and returns what became of everything.
-func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]mirrored, int, error) {
+func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]*bundle.Copy, int, error) {
 	o := m.o.Options
 	o.Lock.From, o.Reconcile.Offline, o.CacheDir, o.Reconcile.Cache = nil, false, "", nil
 	shared, err := m.app.worker.Open(ctx, &o)
@@ -177,7 +178,7 @@ func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]mirrored, 
 	if err != nil {
 		return nil, exit.Usage, &exit.UsageError{Err: fmt.Errorf("--to: %w", err), Advice: strings.Join(finding.Hints(err), "; ")}
 	}
-	records, counts, code := []mirrored{}, map[string]int{}, exit.OK
+	copies, counts, code := []*bundle.Copy{}, map[string]int{}, exit.OK
 	stop := m.app.console.StartRows()
 	m.app.console.Expect(len(from.Names))
 	bundle.Mirror(ctx, from, to, bundle.MirrorOptions{
@@ -186,7 +187,7 @@ func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]mirrored, 
 		Finished: func(c *bundle.Copy) {
 			counts[c.State]++
 			code = exit.Worst(code, m.finished(c))
-			records = append(records, mirrored{c.Name.String(), c.Reference, c.Digest.String(), c.State})
+			copies = append(copies, c)
 		},
 	})
 	stop()
@@ -198,7 +199,7 @@ func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]mirrored, 
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
 		code = exit.Interrupted
 	}
-	return records, code, nil
+	return copies, code, nil
 }
 
 // finished shows what became of a copy, and returns the exit code of that.
@@ -217,18 +218,12 @@ func (m *mirroring) finished(c *bundle.Copy) int {
 	return session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(c.Err)})
 }
 
-// mirrored is a record of mirror's output. Its fields are part of the contract.
-type mirrored struct {
-	Source    string `json:"source"`
-	Reference string `json:"reference"`
-	Digest    string `json:"digest"`
-	State     string `json:"state"`
-}
-
-func mirroredColumns() *records.Columns[mirrored] {
-	return &records.Columns[mirrored]{
+func mirroredColumns() *records.Columns[*bundle.Copy] {
+	return &records.Columns[*bundle.Copy]{
 		Header: []string{"REFERENCE", "DIGEST", "STATE"},
 		Wide:   []string{"SOURCE"},
-		Row:    func(r mirrored) []string { return []string{r.Reference, digest.Short(r.Digest), r.State, r.Source} },
+		Row: func(c *bundle.Copy) []string {
+			return []string{c.Reference, digest.Short(c.Digest.String()), c.State, c.Name.String()}
+		},
 	}
 }

@@ -29,7 +29,6 @@ import (
 type redirection struct {
 	*mirroring
 
-	prefix  string // of the mirror
 	names   []bundle.Name
 	sources map[carried]*redirected
 	warned  map[string]bool
@@ -43,12 +42,16 @@ type redirected struct {
 
 // redirect edits the sources in the manifests, and the lock file. It returns the exit code.
 func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
-	r := &redirection{m, strings.TrimRight(m.options.to, "/"), names, map[carried]*redirected{}, map[string]bool{}}
+	r := &redirection{m, names, map[carried]*redirected{}, map[string]bool{}}
 	for _, in := range m.all.Inputs {
 		r.cluster(in)
 	}
 	w := foresee.Work{Worker: &m.app.worker, Options: &m.o.Options}
-	edits, result := migration.Redirect(ctx, w, m.all.Inputs, migrate.Mirror{URL: r.url, Plain: m.options.plain}, m.options.dryRun)
+	to := migrate.Mirror{Plain: m.options.plain, URL: func(o *migrate.Object) (url, refusal string) {
+		s := r.source(o)
+		return s.url, s.refusal
+	}}
+	edits, result := migration.Redirect(ctx, w, m.all.Inputs, to, m.options.dryRun)
 	sumEdits(m.app.console, edits, m.options.dryRun)
 	for _, c := range edits.Changes {
 		m.app.console.Info(console.Subject{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}, fmt.Sprintf("%s:%d: %s", c.File, c.Line, c.Text))
@@ -127,7 +130,7 @@ func (r *redirection) use(in *load.Input, source, user *manifest.Object, entry *
 		return
 	}
 	repository := bundle.RepositoryOf(entry.SourceURL)
-	s.url = r.prefix + "/" + bundle.Below(r.prefix, repository)
+	s.url = r.options.to + "/" + bundle.Below(r.options.to, repository)
 	if entry.Chart != "" {
 		repository = path.Join(repository, entry.Chart)
 	}
@@ -141,7 +144,7 @@ func (r *redirection) use(in *load.Input, source, user *manifest.Object, entry *
 		s.refusal = cmp.Or(s.refusal, fmt.Sprintf("the mirror has no repository %s with the chart of %s", repository, user))
 		return
 	}
-	s.locked = append(s.locked, inMirror(*entry, r.prefix, s.url, r.names[i]))
+	s.locked = append(s.locked, inMirror(*entry, r.options.to, s.url, r.names[i]))
 }
 
 // inMirror is an entry of what is called n in a mirror.
@@ -165,10 +168,4 @@ func (r *redirection) source(o *migrate.Object) redirected {
 		return *s
 	}
 	return redirected{}
-}
-
-// url is what migrate.Mirror wants.
-func (r *redirection) url(o *migrate.Object) (url, refusal string) {
-	s := r.source(o)
-	return s.url, s.refusal
 }

@@ -100,7 +100,7 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	}
 	batch := o.Batch
 	batch.Found = func(m *session.Member, results []*reconcile.Result, objects []report.Object) int {
-		o.describe(a, m.Store, results, objects)
+		o.bill(a, m.Store).Describe(results, objects)
 		return a.flatten(o, m.Store, results)
 	}
 	all, code, err := a.worker.ReconcileAll(ctx, &o.Options, batch)

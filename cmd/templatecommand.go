@@ -10,7 +10,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/listing"
-	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
@@ -75,9 +74,7 @@ func (a *app) template(ctx context.Context, o *templateOptions) (int, error) {
 		return session.UsageCode(err), err
 	}
 	defer with.Close()
-	o.Describe = func(r *foresee.Release, manifests []byte) (*report.Component, error) {
-		return o.run.component(a, r, manifests)
-	}
+	o.Describe = o.run.bill(a, nil).Rendered
 	t, err := foresee.NewTemplate(ctx, foresee.Work{Worker: &a.worker, Options: &o.run.Options}, with, o.TemplateOptions)
 	if err != nil {
 		return session.UsageCode(err), err

@@ -16,6 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
@@ -58,13 +59,13 @@ type Registry interface {
 	Retry(ctx context.Context, try func(ctx context.Context, attempt int) error) error
 }
 
-// A Copy is what became of something that is mirrored.
+// A Copy is what became of something that is mirrored. Its fields are part of the contract.
 type Copy struct {
-	Name
-
-	Reference string // what it is called in the registry
-	State     string // one of the constants below
-	Err       error
+	Name      Name          `json:"source"`
+	Reference string        `json:"reference"` // what it is called in the registry
+	Digest    digest.Digest `json:"digest"`
+	State     string        `json:"state"` // one of the constants below
+	Err       error         `json:"-"`
 
 	done chan struct{} // closed when that is known
 }
@@ -93,13 +94,13 @@ func Mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) {
 	copies := make([]Copy, len(from.Names))
 	var first []int // of each repository: its copies share what refers to them
 	for i, n := range from.Names {
-		copies[i] = Copy{Name: n, done: make(chan struct{})}
-		if i == 0 || n.Repository != copies[i-1].Repository {
+		copies[i] = Copy{Name: n, Digest: n.Digest, done: make(chan struct{})}
+		if i == 0 || n.Repository != from.Names[i-1].Repository {
 			first = append(first, i)
 		}
 	}
 	go work.Ordered(len(first), o.Limit, func(n int) {
-		for i := first[n]; i < len(copies) && copies[i].Repository == copies[first[n]].Repository; i++ {
+		for i := first[n]; i < len(copies) && copies[i].Name.Repository == copies[first[n]].Name.Repository; i++ {
 			o.Started(copies[i].Name)
 			copies[i].mirror(ctx, from, to, o)
 			close(copies[i].done)
@@ -117,7 +118,7 @@ func Below(mirror, repository string) string {
 }
 
 func (c *Copy) mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) {
-	repo, err := to.Remote(Below(o.To, c.Repository))
+	repo, err := to.Remote(Below(o.To, c.Name.Repository))
 	if err == nil {
 		n := c.Name
 		n.Repository = repo.Reference.Registry + "/" + repo.Reference.Repository
@@ -138,7 +139,7 @@ func (c *Copy) try(ctx context.Context, from *Source, repo *remote.Repository, d
 	if err != nil {
 		return err
 	}
-	was, err := repo.Resolve(ctx, cmp.Or(c.Tag, c.Digest.String()))
+	was, err := repo.Resolve(ctx, cmp.Or(c.Name.Tag, c.Digest.String()))
 	if err != nil && !errors.Is(err, errdef.ErrNotFound) {
 		return err
 	}
@@ -154,7 +155,7 @@ func (c *Copy) try(ctx context.Context, from *Source, repo *remote.Repository, d
 	if c.State = Present; sent.Load() {
 		c.State = Copied
 	}
-	if err != nil || c.Tag == "" || was.Digest == c.Digest {
+	if err != nil || c.Name.Tag == "" || was.Digest == c.Digest {
 		return err
 	}
 	if was.Digest != "" {
@@ -167,7 +168,7 @@ func (c *Copy) try(ctx context.Context, from *Source, repo *remote.Repository, d
 	if err != nil {
 		return err
 	}
-	return repo.PushReference(ctx, root, bytes.NewReader(text), c.Tag)
+	return repo.PushReference(ctx, root, bytes.NewReader(text), c.Name.Tag)
 }
 
 // unwritten is a repository that takes everything and keeps nothing.

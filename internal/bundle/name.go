@@ -27,6 +27,9 @@ func (n Name) String() string {
 	return n.Repository + ":" + n.Tag
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+
 // parseName reads what String wrote.
 func parseName(text string, d digest.Digest) (Name, error) {
 	n := Name{Repository: strings.TrimSuffix(text, "@"+d.String()), Digest: d}

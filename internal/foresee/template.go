@@ -134,11 +134,9 @@ func (t *Template) Write(ctx context.Context, to io.Writer) error {
 			o.State, o.Message = report.StateFailed, err.Error()
 		default:
 			t.Rendered++
-			if t.o.Describe != nil {
-				if o.Component, err = t.o.Describe(r, text); err != nil {
-					t.console.Fail(fmt.Errorf("%s: %w", r.Object, err))
-					t.Code = exit.Worst(t.Code, exit.Failed)
-				}
+			if o.Component, err = t.o.Describe(r, text); err != nil {
+				t.console.Fail(fmt.Errorf("%s: %w", r.Object, err))
+				t.Code = exit.Worst(t.Code, exit.Failed)
 			}
 			if r.In.Cluster != "" {
 				text = fmt.Appendf(nil, "# Cluster: %s\n%s", r.In.Cluster, text)

@@ -1,6 +1,8 @@
 package listing
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
@@ -25,7 +28,7 @@ const ImagesAnnotation = "artifacthub.io/images"
 // maxParts bounds how deep charts are in each other.
 const maxParts = 10
 
-// Bill makes the components of a bill of materials.
+// Bill makes the components of a bill of materials. A nil Bill makes none.
 type Bill struct {
 	Lister
 	Images bool         // with those that charts name
@@ -37,12 +40,42 @@ func (b *Bill) Describe(results []*reconcile.Result, objects []report.Object) {
 	for i, r := range results {
 		if c := b.component(r); c != nil {
 			c.Found = []string{foundIn(objects[i].Cluster, r.Object.Object.String())}
-			c.Map(func(text string) string {
-				return b.Console.Secrets().Text(r.Object.Object.ConcealText(text))
-			})
-			objects[i].Component = c
+			objects[i].Component = b.shown(c, r.Object.Object)
 		}
 	}
+}
+
+// Rendered is the chart of a release that was rendered, with the images of its manifests. It returns nil if there is no chart.
+func (b *Bill) Rendered(r *foresee.Release, manifests []byte) (*report.Component, error) {
+	if b == nil || r.Fact.Chart == nil {
+		return nil, nil
+	}
+	c := &report.Component{Kind: report.ComponentChart, Name: r.Fact.Chart.Name, URL: r.URL, Digest: r.Fact.Chart.Digest}
+	if strings.HasPrefix(r.URL, "oci://") {
+		c.Manifest, c.Digest = c.Digest, ""
+	}
+	b.look(c, r.Store, r.Artifact)
+	c.Version = cmp.Or(c.Version, r.Fact.Chart.Version)
+	release := foundIn(r.In.Cluster, r.Object.String())
+	c.Found = []string{release}
+	if b.Images {
+		objects, err := foresee.RenderedObjects(manifests)
+		if err != nil {
+			return b.shown(c, r.Object), err
+		}
+		for _, name := range slices.Sorted(maps.Keys(objects)) {
+			foresee.EachImage(objects[name], func(field, reference string) {
+				c.Parts = append(c.Parts, imageComponent(reference, name+" "+field+" of "+release))
+			})
+		}
+	}
+	return b.shown(c, r.Object), nil
+}
+
+// shown is a component without what is not shown of its object.
+func (b *Bill) shown(c *report.Component, of *manifest.Object) *report.Component {
+	c.Map(func(text string) string { return b.Console.Secrets().Text(of.ConcealText(text)) })
+	return c
 }
 
 // foundIn is what has a component, in words.
@@ -55,7 +88,7 @@ func foundIn(cluster, what string) string {
 
 // component is what an object was resolved to, nil if that is nothing.
 func (b *Bill) component(r *reconcile.Result) *report.Component {
-	if r.Pin == nil || r.Failure != nil {
+	if b == nil || r.Pin == nil || r.Failure != nil {
 		return nil
 	}
 	c := ofPin(r.Pin)
@@ -82,10 +115,9 @@ func (b *Bill) component(r *reconcile.Result) *report.Component {
 	artifact, _ := r.Status["artifact"].(map[string]any)
 	name, _ := artifact["path"].(string)
 	if b.Store != nil && name != "" && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
-		if sum, _ := artifact["digest"].(string); c.Digest == "" {
-			c.Digest = sum
-		}
-		b.look(&c, name)
+		sum, _ := artifact["digest"].(string)
+		c.Digest = cmp.Or(c.Digest, sum)
+		b.look(&c, b.Store, name)
 	}
 	return &c
 }
@@ -97,8 +129,8 @@ func ofPin(p *reconcile.Pin) report.Component {
 }
 
 // look adds what a chart in storage says of itself. An artifact that is no chart says nothing.
-func (b *Bill) look(c *report.Component, artifact string) {
-	f, err := b.Store.OpenArtifact(artifact)
+func (b *Bill) look(c *report.Component, st *store.Store, artifact string) {
+	f, err := st.OpenArtifact(artifact)
 	if err != nil {
 		return // it was stored a moment ago: a later run reports that
 	}
@@ -108,9 +140,7 @@ func (b *Bill) look(c *report.Component, artifact string) {
 		return
 	}
 	c.Kind = report.ComponentChart
-	if c.Name = loaded.Name(); c.Version == "" {
-		c.Version = loaded.Metadata.Version
-	}
+	c.Name, c.Version = loaded.Name(), cmp.Or(c.Version, loaded.Metadata.Version)
 	b.add(c, loaded, 0)
 }
 

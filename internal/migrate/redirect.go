@@ -35,14 +35,20 @@ func Redirect(in Input, to Mirror) *Result {
 
 // redirect writes the URL of a source for all objects that a document becomes, or for none of them.
 func (p *planner) redirect(t *draft, to Mirror) {
+	at := child(t.document.Root, "spec", "url")
+	stays := func(why string, at ...*yaml.Node) { p.refuse(t.note("its url stays: "+why, at...), "") }
+	fields, paths := to.fields(t), [][]string{}
+	for _, f := range fields {
+		paths = append(paths, []string{"spec", f.Key})
+	}
 	var urls []string
 	for _, o := range t.objects {
 		url, refusal := to.URL(o)
 		if refusal == "" && url != "" {
-			refusal = t.fixed(o, redirected()...)
+			refusal = t.fixed(o, paths...)
 		}
 		if refusal != "" {
-			p.refuse(t.note("its url stays: "+refusal, child(t.document.Root, "spec", "url")), "")
+			stays(refusal, at)
 			return
 		}
 		urls = append(urls, url)
@@ -51,14 +57,17 @@ func (p *planner) redirect(t *draft, to Mirror) {
 		return
 	}
 	if len(urls) > 1 {
-		p.refuse(t.note("its url stays: in another cluster it is another one"), "")
+		stays("in another cluster it is another one")
 		return
 	}
 	back := t.snapshot()
-	for _, step := range redirection(t, urls[0], to.Plain) {
-		if err := t.step(step); err != nil {
+	if fields[0].Value = urls[0]; text(at) == urls[0] {
+		fields = nil
+	}
+	for _, f := range fields {
+		if err := t.step(func(d *edit.Document, root *yaml.Node) error { return setField(d, child(root, "spec"), f) }); err != nil {
 			back()
-			p.refuse(t.note("its url stays: "+err.Error(), child(t.document.Root, "spec", "url")), "")
+			stays(err.Error(), at)
 			return
 		}
 	}
@@ -66,7 +75,7 @@ func (p *planner) redirect(t *draft, to Mirror) {
 	if !t.changed {
 		return
 	}
-	p.result.Changes = append(p.result.Changes, t.note("url is "+urls[0], child(t.document.Root, "spec", "url")))
+	p.result.Changes = append(p.result.Changes, t.note("url is "+urls[0], at))
 	for _, name := range ownAccess() {
 		if n := child(t.document.Root, "spec", name); n != nil {
 			p.result.Lost = append(p.result.Lost, t.note("spec."+name+" is left out: it is for the source, and not for the mirror", n))
@@ -79,45 +88,30 @@ func ownAccess() []string {
 	return []string{"secretRef", "certSecretRef", "proxySecretRef", "provider"}
 }
 
-func redirected() [][]string {
-	var paths [][]string
-	for _, name := range append(ownAccess(), "url", "type", "insecure", "passCredentials") {
-		paths = append(paths, []string{"spec", name})
-	}
-	return paths
-}
-
-func redirection(t *draft, url string, plain bool) []func(*edit.Document, *yaml.Node) error {
-	steps := []func(*edit.Document, *yaml.Node) error{setField(edit.Field{Key: "url", Value: url})}
-	if text(child(t.document.Root, "spec", "url")) == url {
-		return steps
-	}
+// fields are those of a source that uses the mirror, its URL first. Those without a value are removed.
+func (m Mirror) fields(t *draft) []edit.Field {
+	fields, insecure := []edit.Field{{Key: "url"}}, edit.Field{Key: "insecure", Literal: true}
 	if t.head.Kind == repositoryKind {
-		steps = append(steps, setField(edit.Field{Key: "type", Value: "oci"}))
+		fields = append(fields, edit.Field{Key: "type", Value: "oci"})
 	}
-	drop := append(ownAccess(), "passCredentials")
-	if plain {
-		steps = append(steps, setField(edit.Field{Key: "insecure", Value: "true", Literal: true}))
-	} else {
-		drop = append(drop, "insecure")
+	if m.Plain {
+		insecure.Value = "true"
 	}
-	for _, name := range drop {
-		steps = append(steps, func(d *edit.Document, root *yaml.Node) error {
-			if spec := child(root, "spec"); child(spec, name) != nil {
-				return d.ReplaceField(spec, name, nil)
-			}
-			return nil
-		})
+	fields = append(fields, insecure)
+	for _, name := range append(ownAccess(), "passCredentials") {
+		fields = append(fields, edit.Field{Key: name})
 	}
-	return steps
+	return fields
 }
 
-func setField(f edit.Field) func(*edit.Document, *yaml.Node) error {
-	return func(d *edit.Document, root *yaml.Node) error {
-		spec := child(root, "spec")
-		if n := child(spec, f.Key); n != nil {
-			return d.Set(n, f.Value)
-		}
+func setField(d *edit.Document, spec *yaml.Node, f edit.Field) error {
+	switch n := child(spec, f.Key); {
+	case f.Value != "" && n != nil:
+		return d.Set(n, f.Value)
+	case f.Value != "":
 		return d.InsertFields(spec, "url", []edit.Field{f})
+	case n != nil:
+		return d.ReplaceField(spec, f.Key, nil)
 	}
+	return nil
 }
