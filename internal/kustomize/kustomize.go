@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -312,19 +313,56 @@ func (o Object) YAML() ([]byte, error) { return o.res.AsYAML() }
 // Content decodes an object. kustomize would write it as YAML and read that again.
 func (o Object) Content() (map[string]any, error) {
 	asWritten(o.res.YNode())
-	var content map[string]any
-	err := o.res.YNode().Decode(&content)
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(content)
-	}
+	value, err := decoded(o.res.YNode(), true)
 	if err != nil {
-		if text, err = o.res.MarshalJSON(); err != nil { // for its message
-			return nil, err
-		}
+		return nil, err
 	}
-	content = nil
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var content map[string]any
 	return content, utiljson.Unmarshal(text, &content)
+}
+
+// decoded is a node without anchors as the library decodes it, which compares the keys of a mapping with each other. Keys of the
+// root are read as texts.
+func decoded(n *yaml.Node, root bool) (any, error) {
+	var err error
+	switch n.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			if list[i], err = decoded(item, false); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	case yaml.MappingNode:
+		values := make(map[string]any, len(n.Content)/2)
+		for i := 0; i < len(n.Content); i += 2 {
+			key, tag := n.Content[i], n.Content[i].ShortTag()
+			if _, twice := values[key.Value]; twice {
+				first := slices.IndexFunc(n.Content, func(k *yaml.Node) bool { return k.Value == key.Value })
+				return nil, &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: mapping key %q already defined at line %d", key.Line, key.Value, n.Content[first].Line)}}
+			}
+			switch {
+			case key.Kind != yaml.ScalarNode || !root && tag != "!!str":
+				return nil, &json.UnsupportedTypeError{Type: reflect.TypeFor[map[any]any]()}
+			case tag == "!!null":
+				continue
+			}
+			if values[key.Value], err = decoded(n.Content[i+1], false); err != nil {
+				return nil, err
+			}
+		}
+		return values, nil
+	}
+	if n.Tag == "!!str" {
+		return n.Value, nil
+	}
+	var value any
+	return value, n.Decode(&value)
 }
 
 // asWritten makes texts of values that are quoted: a merge leaves the style of a value, and its new type is lost where it is

@@ -2,6 +2,7 @@ package kustomize
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,11 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // textsOf are files below a directory /k, which is not the root: kustomizations may name what is beside it.
@@ -83,7 +86,7 @@ func byKustomize(t *testing.T, texts Texts) (contents []map[string]any, err erro
 			return nil, err
 		}
 		var content map[string]any
-		if err := yaml.Unmarshal(text, &content); err != nil {
+		if err := sigsyaml.Unmarshal(text, &content); err != nil {
 			return nil, err
 		}
 		contents = append(contents, content)
@@ -123,7 +126,7 @@ func plain(t *testing.T, v any) (out any) {
 func text(objects []map[string]any) string {
 	var b strings.Builder
 	for _, o := range objects {
-		data, _ := yaml.Marshal(o)
+		data, _ := sigsyaml.Marshal(o)
 		b.WriteString("---\n" + string(data))
 	}
 	return b.String()
@@ -153,4 +156,50 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestManyKeys counts what a comparison of each key with every other one would allocate: the YAML library makes a text for each
+// two that are equal.
+func TestManyKeys(t *testing.T) {
+	allocated := func(keys int) float64 {
+		object := Object{res: objectsOf(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"+strings.Repeat("  key: value\n", keys))[0]}
+		return testing.AllocsPerRun(1, func() {
+			if _, err := object.Content(); err == nil || err.Error() != "yaml: unmarshal errors:\n  line 6: mapping key \"key\" already defined at line 5" {
+				t.Errorf("%d keys: %v", keys, err)
+			}
+		})
+	}
+	if few, many := allocated(500), allocated(2000); many > few+100 {
+		t.Errorf("with four times the keys an object allocates %v times, not %v", many, few)
+	}
+}
+
+// TestDecoded holds what is decoded against the library.
+func TestDecoded(t *testing.T) {
+	for _, text := range []string{
+		"a: {b: [c, 1, 1.5, ~, true, yes, '1', \"\", !!str 2, !x y, 0o17, 017, 0xff, 1_000, 2020-01-01, !!binary YQ==, 18446744073709551615]}",
+		"{1: a, true: b, 1.5: c, ~: d, 2020-01-01: e, 'f': ~, yes: g}", "a: {1: b}", "a: {~: b}", "a: {[b]: c}", "[a]: b", "a: .nan", "a: {b: c, 'b': d}", "a: []\nb: {}\nc:", "a: !!binary '?'", "a: !!int b",
+	} {
+		var n yaml.Node
+		if err := yaml.Unmarshal([]byte(text), &n); err != nil {
+			t.Fatal(err)
+		}
+		var want map[string]any
+		errWant := n.Decode(&want)
+		got, err := decoded(n.Content[0], true)
+		wantText, errWantText := json.Marshal(want)
+		gotText, errText := json.Marshal(got)
+		if refused := errors.Join(err, errText) != nil; refused != (errors.Join(errWant, errWantText) != nil) || !refused && string(gotText) != string(wantText) {
+			t.Errorf("%s: %s, %v, not %s, %v", text, gotText, err, wantText, errWant)
+		}
+	}
+}
+
+func objectsOf(t *testing.T, text string) []*resource.Resource {
+	t.Helper()
+	objects, err := (&Build{Budget: NewBudget(func(error) {}), What: "k"}).Objects([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
 }
