@@ -4,8 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // TestBudget counts what all builds of a run keep and do, in proportion to what they read.
@@ -27,24 +25,6 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestComparisons counts what kustomize does where it resolves anchors.
-func TestComparisons(t *testing.T) {
-	for text, want := range map[string]int64{
-		"a": 0, "[a, b, c]": 0, "{a: b}": 1, "{a: b, c: d, e: {f: g}}": 9 + 1,
-		"{a: &x {b: c, d: e}, f: *x, g: [*x, *x]}": 9 + 4*4,
-		"&x {a: &y [*y], b: *x}":                   4,
-		"{<<: [{a: b}, {c: d, e: f}], g: h}":       4 + 1 + 4,
-	} {
-		var n yaml.Node
-		if err := yaml.Unmarshal([]byte(text), &n); err != nil {
-			t.Fatal(err)
-		}
-		if got := comparisons(&n, map[*yaml.Node]int64{}); got != want {
-			t.Errorf("%s: %d, want %d", text, got, want)
-		}
-	}
-}
-
 // TestAnchored refuses a file whose anchors take far more work to resolve than it is long.
 func TestAnchored(t *testing.T) {
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &a {" + strings.Repeat("a: b, ", 2000) + "}\nmore: ["
@@ -55,5 +35,28 @@ func TestAnchored(t *testing.T) {
 		if errors.As(err, &exhausted) != refused {
 			t.Errorf("%d aliases: %v", aliases, err)
 		}
+	}
+}
+
+// TestEqualKeys refuses an object whose equal keys take far more memory than it has, also as a plugin in place.
+func TestEqualKeys(t *testing.T) {
+	head := "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: a}\nlabels: {"
+	for text, refused := range map[string]bool{
+		head + strings.Repeat("a: b, ", 141) + "}\n":                                                 false, // 9,870 pairs
+		head + strings.Repeat("a: b, ", 142) + "}\n":                                                 true,
+		head + strings.Repeat("a: b, ", 100) + strings.Repeat("c: d, ", 100) + "}\n":                 false,
+		head + strings.Repeat("a: b, ", 141) + "}\nmore: [{" + strings.Repeat("a: b, ", 17) + "}]\n": true,
+		head + strings.Repeat("a: b, ", 141) + "}\nmore: [{" + strings.Repeat("a: b, ", 16) + "}]\n": false, // not counted
+		head + "}\nmore: [&a {" + strings.Repeat("a: b, ", 100) + "}, *a]\n":                         false,
+		head + "}\nmore: [&a {" + strings.Repeat("a: b, ", 100) + "}, *a, *a]\n":                     true,
+	} {
+		b := &Build{Budget: NewBudget(func(error) {}), What: "k"}
+		if _, err := b.Objects([]byte(text)); errors.Is(err, errEqual) != refused {
+			t.Errorf("%.200s: %v", text, err)
+		}
+	}
+	_, _, err := built(t, textsOf(map[string]string{"k/kustomization.yaml": "transformers:\n- |\n  " + strings.ReplaceAll(head, "\n", "\n  ") + strings.Repeat("a: b, ", 142) + "}\n"}))
+	if !errors.Is(err, errEqual) {
+		t.Error(err)
 	}
 }

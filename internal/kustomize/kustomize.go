@@ -29,6 +29,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi/kubernetesapi"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // maxObjects bounds how many objects a build may give.
@@ -262,6 +264,16 @@ func (b *Build) Parse(text []byte) ([]*resource.Resource, error) {
 // Objects reads objects of a file. kustomize resolves the anchors of all that it reads, and compares the keys of each mapping
 // with each other on the way; a text without any is read without that.
 func (b *Build) Objects(text []byte) ([]*resource.Resource, error) {
+	list, err := b.objects(text)
+	for _, r := range list {
+		if err == nil && equal(r.YNode()) > maxEqual {
+			err = errEqual
+		}
+	}
+	return list, err
+}
+
+func (b *Build) objects(text []byte) ([]*resource.Resource, error) {
 	factory := provider.NewDefaultDepProvider().GetResourceFactory()
 	nodes, err := (&kio.ByteReader{OmitReaderAnnotations: true, Reader: bytes.NewReader(text)}).Read()
 	if err == nil && !bytes.ContainsAny(text, "&*<") && !bytes.Contains(text, []byte(konfig.IgnoredByKustomizeAnnotation)) && !slices.ContainsFunc(nodes, isList) {
@@ -269,36 +281,32 @@ func (b *Build) Objects(text []byte) ([]*resource.Resource, error) {
 	}
 	seen := map[*yaml.Node]int64{}
 	for _, n := range nodes {
-		if err := b.Budget.Work(b.What, keyWork*comparisons(n.YNode(), seen)); err != nil {
+		if err := b.Budget.Work(b.What, keyWork*bound.Comparisons(n.YNode(), seen)); err != nil {
 			return nil, err
 		}
 	}
 	return factory.SliceFromBytes(text)
 }
 
-// comparisons counts those of the keys of each mapping in a node with each other, as often as an alias names it. Seen are the nodes
-// with an anchor.
-func comparisons(n *yaml.Node, seen map[*yaml.Node]int64) int64 {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	if known, ok := seen[n]; ok {
-		return known
-	}
-	if n.Anchor != "" {
-		seen[n] = 0 // within itself
-	}
-	var all int64
-	if n.Kind == yaml.MappingNode {
-		all = int64(len(n.Content)) * int64(len(n.Content)) / 4
+// maxEqual bounds how many pairs of equal keys an object has: where kustomize decodes it, each takes a message.
+const maxEqual = 10_000
+
+var errEqual = fmt.Errorf("more than %d pairs of equal keys in mappings", maxEqual)
+
+// equal counts the pairs of equal keys in mappings that need more memory than the mapping.
+func equal(n *yaml.Node) (pairs int) {
+	if n.Kind == yaml.MappingNode && len(n.Content) > 32 {
+		seen := make(map[string]int, len(n.Content)/2)
+		for i := 0; i < len(n.Content); i += 2 {
+			key := n.Content[i].Value
+			pairs += seen[key]
+			seen[key]++
+		}
 	}
 	for _, part := range n.Content {
-		all = min(all+comparisons(part, seen), 1<<50)
+		pairs += equal(part)
 	}
-	if n.Anchor != "" {
-		seen[n] = all
-	}
-	return all
+	return pairs
 }
 
 // isList reports whether an object may be a list of objects, or contains a list that kustomize refuses.

@@ -169,7 +169,7 @@ func TestManyKeys(t *testing.T) {
 			}
 		})
 	}
-	if few, many := allocated(500), allocated(2000); many > few+100 {
+	if few, many := allocated(30), allocated(120); many > few+100 {
 		t.Errorf("with four times the keys an object allocates %v times, not %v", many, few)
 	}
 }

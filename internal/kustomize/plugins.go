@@ -142,7 +142,7 @@ func (t *target) plugins(field string, entries []string) ([]plugin, error) {
 		if err := t.Source.Check([]byte(entry)); err != nil {
 			return nil, err
 		}
-		list, err := t.factory.RF().SliceFromBytes([]byte(entry))
+		list, err := t.Objects([]byte(entry))
 		if err != nil {
 			return nil, err
 		}

@@ -182,7 +182,7 @@ func (t text) check() error {
 			file `yaml:",inline"`
 			More map[string]yaml.Node `yaml:",inline"`
 		}
-		if yaml.Unmarshal(t.bytes, &known) == nil && known.foreign() != nil {
+		if t.bounded() == nil && yaml.Unmarshal(t.bytes, &known) == nil && known.foreign() != nil {
 			return known.foreign()
 		}
 		return err
@@ -229,10 +229,25 @@ func hasAlias(n *yaml.Node) bool {
 	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
-// decode reads the one document of the text.
-func (t text) decode(into any) error {
+// bounded refuses a text that is not to be decoded.
+func (t text) bounded() error {
 	if len(t.bytes) > maxEntry {
 		return &Error{Line: t.line, Msg: fmt.Sprintf("the lock file has more than %d bytes in an entry", maxEntry), Hint: restore}
+	}
+	if len(t.bytes) <= 2048 { // too few for so many keys
+		return nil
+	}
+	var root yaml.Node
+	if yaml.Unmarshal(t.bytes, &root) == nil && bound.Keys(&root) != nil {
+		return &Error{Line: t.line, Msg: "the lock file has " + bound.ErrKeys.Error(), Hint: restore}
+	}
+	return nil
+}
+
+// decode reads the one document of the text.
+func (t text) decode(into any) error {
+	if err := t.bounded(); err != nil {
+		return err
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(t.bytes))
 	decoder.KnownFields(true)

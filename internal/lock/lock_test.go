@@ -110,6 +110,8 @@ func TestReadErrors(t *testing.T) {
 		"password":      {strings.Replace(good, "https://charts", "https://a:canary@charts", 1), "line 5: sourceURL of HelmRelease/apps/podinfo holds a password"},
 		"field":         {strings.Replace(good, "  chart: podinfo", "  charts: podinfo", 1), "line 8: the lock file cannot be read: field charts not found"},
 		"key twice":     {strings.Replace(good, "  chart: podinfo", "  chart: podinfo\n  chart: podinfo", 1), "line 9: the lock file cannot be read: mapping key \"chart\" already defined"},
+		"many keys":     {strings.Replace(good, "  chart: podinfo", strings.Repeat("  chart: podinfo\n", 1001), 1), "line 5: the lock file has too many keys in mappings"},
+		"many at first": {strings.Replace(good, "kind: Lock", strings.Repeat("kind: Lock\n", 1001), 1), "line 1: the lock file has too many keys in mappings"},
 		"no YAML":       {strings.Replace(good, "entries:", "entries: [", 1), "line 4: the lock file cannot be read"},
 		"layout":        {strings.Replace(good, "- object", "  - object", 1), "line 4: the lock file cannot be read"},
 		"flow":          {"apiVersion: helmsrc.dev/v1alpha1\nkind: Lock\nentries: [{object: a/b/c}]\n", "the lock file is not laid out as helmsrc writes it"},

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // Patch is the text of a patch that an object was built with.
@@ -104,7 +106,7 @@ func (o *Object) patched(path []any) (Excerpt, bool) {
 func (o *Object) asWritten(root *yaml.Node, path []any) bool {
 	full := append(slices.Clone(o.at.path), path...)
 	var written any
-	if _, n := locateValue(root, full); n != nil && n.Decode(&written) != nil {
+	if _, n := locateValue(root, full); n != nil && bound.Decode(n, &written) != nil {
 		return false
 	}
 	a, errA := json.Marshal(written)

@@ -16,6 +16,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/bound"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/marked"
 )
@@ -290,7 +291,7 @@ func (t *draft) asWritten(o *Object, path ...string) bool {
 	}
 	var written any
 	n := child(t.document.Root, path...)
-	return o.By != "" && n != nil && n.Decode(&written) == nil && sameJSON(written, applied)
+	return o.By != "" && n != nil && bound.Decode(n, &written) == nil && sameJSON(written, applied)
 }
 
 func sameJSON(a, b any) bool {

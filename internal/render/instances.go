@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/bound"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resourceset"
@@ -101,26 +102,42 @@ func sourceSpec(kind string, field func(string) string) map[string]any {
 	return spec
 }
 
-// unquoted is what becomes of a value that the operator writes into YAML without quotes.
+// maxUnquoted bounds a value that the operator writes into YAML without quotes, in bytes.
+const maxUnquoted = 4096
+
+// unquoted is what becomes of such a value.
 func unquoted(text string) any {
-	var v struct{ V any }
-	if yaml.Unmarshal([]byte("v: "+text), &v) != nil {
+	v, err := readUnquoted(text)
+	if err != nil {
 		return text
 	}
-	switch v := v.V.(type) {
+	switch v := v.(type) {
 	case time.Time:
 		return text
 	case int:
 		return int64(v)
 	}
-	return v.V
+	return v
+}
+
+func readUnquoted(text string) (any, error) {
+	if len(text) > maxUnquoted {
+		return nil, fmt.Errorf("longer than %d bytes", maxUnquoted)
+	}
+	var n yaml.Node
+	if err := yaml.Unmarshal([]byte("v: "+text), &n); err != nil {
+		return nil, err
+	}
+	var v struct{ V any }
+	err := bound.Decode(&n, &v)
+	return v.V, err
 }
 
 // unquotable is the error of the first field of a sync that breaks the YAML it is written into.
 func unquotable(o *manifest.Object, content map[string]any, at []any) error {
 	for _, name := range []string{"ref", "url", "path", "pullSecret", "provider"} {
 		text := manifest.At[string](content, append(slices.Clone(at), any(name))...)
-		if err := yaml.Unmarshal([]byte("v: "+text), new(any)); err != nil {
+		if _, err := readUnquoted(text); err != nil {
 			return manifest.Fault(o, &buildError{err: fmt.Errorf("flux-operator writes the value without quotes: %w", plainError(err))}, "spec", "sync", name)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	pgparmor "github.com/ProtonMail/go-crypto/openpgp/armor"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
 // maxDataKey bounds a decrypted data key or a share of it. Keys have 32 bytes, shares one more.
@@ -197,7 +199,7 @@ var errMetadata = errors.New("sops metadata cannot be read")
 // decodeMetadata reads metadata.
 func decodeMetadata(n *yaml.Node) (*metadata, error) {
 	m := &metadata{}
-	if n.Decode(m) != nil {
+	if bound.Decode(n, m) != nil {
 		return nil, errMetadata
 	}
 	if m.UnencryptedSuffix+m.EncryptedSuffix+m.UnencryptedRegex+m.EncryptedRegex+m.UnencryptedCommentRegex+m.EncryptedCommentRegex == "" {

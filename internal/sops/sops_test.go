@@ -180,6 +180,19 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// TestManyKeys counts what the YAML library would allocate: it makes a message for each two keys that are equal.
+func TestManyKeys(t *testing.T) {
+	text := []byte("sops:\n" + strings.Repeat("  mac: a\n", 1001))
+	allocated := testing.AllocsPerRun(1, func() {
+		if _, err := parse(text, YAML); err == nil {
+			t.Error("accepted")
+		}
+	})
+	if allocated > 100_000 {
+		t.Errorf("allocates %v times", allocated)
+	}
+}
+
 // TestExpressions ends an expression that would take long: a key is matched once, and what it takes is counted first.
 func TestExpressions(t *testing.T) {
 	k := keysOf(t, "age.agekey")

@@ -63,12 +63,14 @@ func hostile() map[string]map[string]string {
 		"copies in as many patches":                one("patches:\n" + strings.Repeat("- target: {kind: ConfigMap}\n  patch: |\n    - {op: copy, from: /data, path: /data/-}\n    - {op: copy, from: /data, path: /x}\n    - {op: move, from: /x, path: /data/x}\n", 40)),
 		"copies of a plugin":                       one("transformers:\n- |\n  apiVersion: builtin\n  kind: PatchTransformer\n  metadata: {name: a}\n  target: {kind: ConfigMap}\n  patch: |\n" + indent(copies.String(), 4)),
 		"copies of a Flux Kustomization":           {"flux.yaml": flux, "apps/kustomization.yaml": hostileHead + "resources: [a.yaml]\n", "apps/a.yaml": config},
+		"equal keys":                               {"kustomization.yaml": hostileHead + "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: add, path: /data, value: {a: b}}\n", "a.yaml": strings.Replace(config, "{a: ", "{"+strings.Repeat("a: b, ", 30_000)+"a: ", 1)},
+		"equal keys of an operator":                {"a.yaml": "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n  sync: {kind: GitRepository, url: 'https://git.test/a', path: a, ref: '{" + strings.Repeat("a: b, ", 30_000) + "}'}\n"},
 		"variables":                                {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nvars: [{name: A, objref: {kind: ConfigMap, name: a, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n", "c.yaml": "varReference: [{path: data/b, kind: ConfigMap}]\n", "a.yaml": strings.Replace(strings.Replace(config, "b: xxxxxxxx", "b: "+strings.Repeat("$(A)", 5_000), 1), "a: xxxxxxxx", "a: "+huge, 1)},
 	}
 }
 
 // refused is what such a run ends with: it is known beforehand that there would be too much, or it is given up.
-var refused = regexp.MustCompile(`(?m)^error: .*(more than 32 MiB|openapi.path: s.json: larger than 5 MiB|more than 5000 kustomizations|openapi.path: invalid schema file: .*exceeded max depth|error parsing regexp: invalid repeat count|vars: \d+ references|openapi.path: .*a schema that refers to itself|is copied into itself|the kustomize build was given up: it needs more than)`)
+var refused = regexp.MustCompile(`(?m)^error: .*(more than 32 MiB|openapi.path: s.json: larger than 5 MiB|more than 5000 kustomizations|openapi.path: invalid schema file: .*exceeded max depth|error parsing regexp: invalid repeat count|vars: \d+ references|openapi.path: .*a schema that refers to itself|is copied into itself|the kustomize build was given up: it needs more than|more than 10000 pairs of equal keys in mappings|FluxInstance flux-system/flux: .* longer than 4096 bytes)`)
 
 // TestExhausted runs validate over each of them. It ends with an error, in bounded memory.
 func TestExhausted(t *testing.T) {
