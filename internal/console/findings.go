@@ -147,7 +147,7 @@ func (c *Console) Findings() (reported, silenced []finding.Finding) {
 			c.concealFinding(&list[i])
 		}
 	}
-	return c.findings, c.quiet
+	return c.findings, finding.Fold(c.quiet)
 }
 
 // Silenced reports whether a comment silences a finding, which is kept for the reports.

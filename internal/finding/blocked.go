@@ -1,6 +1,9 @@
 package finding
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Object names an object, and a place that has to do with it.
 type Object struct {
@@ -25,17 +28,14 @@ type objectKey struct{ kind, namespace, name string }
 func (o Object) key() objectKey { return objectKey{o.Kind, o.Namespace, o.Name} }
 
 // Fold returns the findings without those that are effects of others: the object of an effect is in Blocks of the first
-// error of its cause.
+// error of its cause. A cycle is one finding, which blocks the other members.
 func Fold(found []Finding) []Finding {
 	causes := Causes(found)
 	blocks := map[int][]Object{}
 	for i, cause := range causes {
-		if cause != i {
-			blocks[cause] = addObject(blocks[cause], found[i].listed())
+		if blocked := found[i].listed(); cause != i && blocked.key() != found[cause].Object().key() {
+			blocks[cause] = addObject(blocks[cause], blocked)
 		}
-	}
-	if len(blocks) == 0 {
-		return found
 	}
 	var left []Finding
 	for i, f := range found {
@@ -60,14 +60,46 @@ func Causes(found []Finding) []int {
 			at[key] = i
 		}
 	}
+	first := firstOfCycles(found)
 	list := make([]int, len(found))
 	for i, f := range found {
 		list[i] = i
 		if f.BlockedBy != (Object{}) {
 			list[i] = c.root(i)
 		}
+		if member, ok := first[found[list[i]].cycle()]; ok {
+			list[i] = member
+		}
 	}
 	return list
+}
+
+// cycleKey is equal for the members of a cycle, whose messages are the same.
+type cycleKey struct{ kind, message string }
+
+// cycle is the zero value for a finding about anything else.
+func (f *Finding) cycle() cycleKey {
+	if f.Code != DependencyCycle || f.BlockedBy != (Object{}) {
+		return cycleKey{}
+	}
+	return cycleKey{f.Kind, f.Message}
+}
+
+// firstOfCycles returns the finding of each cycle that stands for all: that of the member that the message names first, if it is
+// there.
+func firstOfCycles(found []Finding) map[cycleKey]int {
+	first := map[cycleKey]int{}
+	for i := range found {
+		key := found[i].cycle()
+		if key == (cycleKey{}) {
+			continue
+		}
+		at, known := first[key]
+		if !known || cmp.Or(cmp.Compare(found[i].Namespace, found[at].Namespace), cmp.Compare(found[i].Name, found[at].Name)) < 0 {
+			first[key] = i
+		}
+	}
+	return first
 }
 
 // causes knows which findings objects have.

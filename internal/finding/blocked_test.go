@@ -21,6 +21,13 @@ func made(f Finding, kind, name string) Finding {
 	return f
 }
 
+// member is a finding about a cycle.
+func member(name, of string) Finding {
+	f := failure("R", name, "")
+	f.Code, f.Message = DependencyCycle, of
+	return f
+}
+
 func TestFold(t *testing.T) {
 	repository := failure("HelmRepository", "r", "")
 	chart := made(failure("HelmChart", "ns-a", "HelmRepository/r"), "HelmRelease", "a")
@@ -38,6 +45,9 @@ func TestFold(t *testing.T) {
 		"no cause":                  {[]Finding{chart, release}, "HelmChart ns/ns-a [HelmRelease ns/a]"},
 		"a warning is no cause":     {[]Finding{warning, chart}, "HelmRepository ns/r [] HelmChart ns/ns-a []"},
 		"a circle":                  {[]Finding{failure("A", "a", "B/b"), failure("B", "b", "A/a")}, "A ns/a [] B ns/b []"},
+		"a cycle":                   {[]Finding{member("b", "a, b"), chart, member("a", "a, b"), member("a", "a, c"), failure("R", "x", "R/b")}, "HelmChart ns/ns-a [] R ns/a [R ns/b R ns/x] R ns/a []"},
+		"a part of a cycle":         {[]Finding{member("c", "a, b, c"), member("b", "a, b, c")}, "R ns/b [R ns/c]"},
+		"one that is in two cycles": {[]Finding{member("a", "a, b"), member("b", "a, b"), member("b", "b, c"), member("c", "b, c")}, "R ns/a [R ns/b] R ns/b [R ns/c]"},
 		"a mistake and an effect":   {[]Finding{repository, failure("HelmChart", "c", ""), failure("HelmChart", "c", "HelmRepository/r")}, "HelmRepository ns/r [HelmChart ns/c] HelmChart ns/c []"},
 		"two mistakes of one cause": {[]Finding{repository, repository, chart}, "HelmRepository ns/r [HelmRelease ns/a] HelmRepository ns/r []"},
 	} {

@@ -8,8 +8,9 @@ import (
 
 // Ignores are the comments that ask for findings to be kept quiet. The zero value has none.
 type Ignores struct {
-	list []*ignore
-	seen map[Pos]bool
+	list   []*ignore
+	seen   map[Pos]bool
+	cycles map[cycleKey]string // that a comment at a member silences, each with the reason
 }
 
 // Ignore is a comment that silences findings.
@@ -59,11 +60,18 @@ func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 	if rule, ok := Lookup(string(f.Code)); !ok || !rule.Silenceable() {
 		return "", false
 	}
+	reason, silenced = s.cycles[f.cycle()]
 	for _, i := range s.list {
 		if i.Covers(f.Pos) && i.names(f.Code) {
 			i.used[f.Code], silenced = true, true
 			reason = cmp.Or(reason, i.Reason)
 		}
+	}
+	if silenced && f.Code == DependencyCycle {
+		if s.cycles == nil {
+			s.cycles = map[cycleKey]string{}
+		}
+		s.cycles[f.cycle()] = reason
 	}
 	return reason, silenced
 }

@@ -1,9 +1,6 @@
 package finding
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // maxNearest is the longest name that Nearest looks at.
 const maxNearest = 64
@@ -56,10 +53,4 @@ func distance(a, b string) int {
 		before, last, row = last, row, before
 	}
 	return last[len(b)]
-}
-
-// Cycle writes the names of a cycle, first that which sorts first, so that the findings of all its members read alike.
-func Cycle(names []string) string {
-	at := slices.Index(names, slices.Min(names))
-	return strings.Join(slices.Concat(names[at:], names[:at+1]), " → ")
 }

@@ -2,23 +2,26 @@ package inventory
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// The limits of what an error about a cycle says.
-const (
-	maxNamed  = 8  // generators
-	maxTraced = 64 // generators that wait for each other, of which a shortest way is looked for
-)
+// maxTraced is how many generators that wait for each other are searched for a shortest path.
+const maxTraced = 64
+
+// CycleError is a cycle of objects that wait for each other's artifacts.
+type CycleError struct{ text string }
+
+func (e *CycleError) Error() string { return e.text }
+
+// Finding is what is wrong.
+func (*CycleError) Finding() finding.Code { return finding.DependencyCycle }
 
 // Cycle reports that a generator waits for itself, nil if it does not.
 func (inv *Inventory) Cycle(obj *manifest.Object) error {
@@ -27,45 +30,53 @@ func (inv *Inventory) Cycle(obj *manifest.Object) error {
 	if knot == nil {
 		return nil
 	}
-	s := &knotSearch{inv: inv, all: all}
-	way, more := []*manifest.Object{obj}, len(knot)-1
+	path, more := knot[:1], len(knot)-1
 	if len(knot) <= maxTraced {
-		way, more = s.dependencyPath(obj), 0
-	}
-	var names []string
-	for _, o := range append(way, obj) {
-		names = append(names, o.Namespace+"/"+o.Name)
-	}
-	if left := len(names) - maxNamed; left > 0 {
-		names, more = slices.Delete(names, maxNamed-1, len(names)-1), left
-	}
-	if more > 0 {
-		names = slices.Insert(names, len(names)-1, fmt.Sprintf("%d others", more))
-	}
-	return errors.New("cycle of ArtifactGenerators: " + strings.Join(names, " → "))
-}
-
-// dependencyPath is a shortest way from a generator to itself, without its end.
-func (s *knotSearch) dependencyPath(obj *manifest.Object) []*manifest.Object {
-	from := map[*manifest.Object]*manifest.Object{}
-	for queue := []*manifest.Object{obj}; len(queue) > 0; queue = queue[1:] {
-		for _, next := range s.sourcesOf(queue[0]) {
-			if next == obj {
-				var way []*manifest.Object
-				for at := queue[0]; at != obj; at = from[at] {
-					way = append(way, at)
-				}
-				way = append(way, obj)
-				slices.Reverse(way)
-				return way
-			}
-			if from[next] == nil && slices.Contains(s.all.knots[obj], next) {
-				from[next] = queue[0]
-				queue = append(queue, next)
+		s := &knotSearch{inv: inv, all: all}
+		path, more = nil, 0
+		for _, source := range s.within(knot)(obj) {
+			if other := finding.DependencyPath(source, obj, s.within(knot)); path == nil || other != nil && len(other) < len(path) {
+				path = other
 			}
 		}
 	}
-	return []*manifest.Object{obj}
+	return &CycleError{"cycle of ArtifactGenerators: " + cycle(path, more)}
+}
+
+// within returns the sources of a generator that are in a knot.
+func (s *knotSearch) within(knot []*manifest.Object) func(*manifest.Object) []*manifest.Object {
+	return func(obj *manifest.Object) []*manifest.Object {
+		return slices.DeleteFunc(s.sourcesOf(obj), func(o *manifest.Object) bool { return !slices.Contains(knot, o) })
+	}
+}
+
+// IncludeCycle reports that a repository includes itself by way of another one, nil if it does not: the two would wait for each
+// other forever.
+func (inv *Inventory) IncludeCycle(namespace, name, included string) error {
+	path := finding.DependencyPath(included, name, func(name string) []string {
+		var names []string
+		if adm, err := inv.Find(sourcev1.GitRepositoryKind, namespace, name); err == nil {
+			for _, i := range adm.Typed.(*sourcev1.GitRepository).Spec.Include {
+				names = append(names, i.GitRepositoryRef.Name)
+			}
+		}
+		return names
+	})
+	if path == nil {
+		return nil
+	}
+	for i := range path {
+		path[i] = namespace + "/" + path[i]
+	}
+	return &CycleError{"cycle of GitRepositories that include each other: " + finding.Cycle(path, 0)}
+}
+
+func cycle(path []*manifest.Object, more int) string {
+	var names []string
+	for _, o := range path {
+		names = append(names, o.Namespace+"/"+o.Name)
+	}
+	return finding.Cycle(names, more)
 }
 
 // findKnots finds the generators that wait for themselves, with those that do so together: Tarjan's strongly connected
@@ -109,7 +120,9 @@ func (s *knotSearch) visit(obj *manifest.Object) {
 	for s.way[from] != obj {
 		from--
 	}
-	knot := slices.Clone(s.way[from:])
+	knot := slices.SortedFunc(slices.Values(s.way[from:]), func(a, b *manifest.Object) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	s.way = s.way[:from]
 	for _, o := range knot {
 		s.on[o] = false

@@ -29,8 +29,8 @@ func (inv *Inventory) DependencyFaults(obj *manifest.Object, hr *helmv2.HelmRele
 			found = append(found, dependencyFault{finding.MissingDependency, i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
 			continue
 		}
-		if way := inv.dependencyPath(dep, obj, nil); way != nil {
-			found = append(found, dependencyFault{finding.DependencyCycle, i, "dependsOn forms a cycle, so none of these is ever installed: " + cycle(way)})
+		if path := finding.DependencyPath(dep, obj, inv.dependenciesOf); path != nil {
+			found = append(found, dependencyFault{finding.DependencyCycle, i, "dependsOn forms a cycle, so none of these is ever installed: " + cycle(path, 0)})
 		}
 	}
 	return found
@@ -47,41 +47,17 @@ func dependencies(hr *helmv2.HelmRelease) []releaseName {
 	return names
 }
 
-// maxReleases bounds how many releases a cycle is looked for among.
-const maxReleases = 1000
-
-// dependencyPath returns a path along dependsOn from one release to another, or nil.
-func (inv *Inventory) dependencyPath(from, to *manifest.Object, seen map[*manifest.Object]bool) []*manifest.Object {
-	if from == to {
-		return []*manifest.Object{to}
-	}
-	if seen == nil {
-		seen = map[*manifest.Object]bool{}
-	}
-	if seen[from] || len(seen) >= maxReleases {
-		return nil
-	}
-	seen[from] = true
-	adm, err := inv.Admit(from)
+// dependenciesOf are the releases that one depends on, as far as they are in the input.
+func (inv *Inventory) dependenciesOf(obj *manifest.Object) []*manifest.Object {
+	adm, err := inv.Admit(obj)
 	if err != nil {
 		return nil
 	}
+	var found []*manifest.Object
 	for _, name := range dependencies(adm.Typed.(*helmv2.HelmRelease)) {
-		next, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
-		if err != nil {
-			continue
-		}
-		if way := inv.dependencyPath(next, to, seen); way != nil {
-			return append([]*manifest.Object{from}, way...)
+		if dep, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name); err == nil {
+			found = append(found, dep)
 		}
 	}
-	return nil
-}
-
-func cycle(way []*manifest.Object) string {
-	var names []string
-	for _, o := range way {
-		names = append(names, o.Namespace+"/"+o.Name)
-	}
-	return finding.Cycle(names)
+	return found
 }

@@ -1,6 +1,7 @@
 package judging
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,15 +21,14 @@ func (v *Verdict) blocked() map[console.Subject]finding.Object {
 	blocked := map[console.Subject]finding.Object{}
 	for i, cause := range finding.Causes(v.reported) {
 		if f := v.reported[i]; cause != i {
-			blocked[console.SubjectOf(f)] = f.BlockedBy
+			blocked[console.SubjectOf(f)] = cmp.Or(f.BlockedBy, v.reported[cause].Object())
 		}
 	}
 	return blocked
 }
 
 // state is what became of an object of a cluster.
-func (j *judged) state(obj *manifest.Object, blocked map[console.Subject]finding.Object) (state string, by finding.Object) {
-	s := console.ObjectSubject(obj)
+func (j *judged) state(s console.Subject, blocked map[console.Subject]finding.Object) (state string, by finding.Object) {
 	by, ok := blocked[s]
 	switch {
 	case j.invalid[s], j.affected[s] && !ok:
@@ -71,7 +71,7 @@ func (v *Verdict) objects() (objects []report.Object, n judgedCounts) {
 				continue
 			}
 			o := session.NewReportObject(adm.Object)
-			o.State, o.BlockedBy = j.state(adm.Object, blocked)
+			o.State, o.BlockedBy = j.state(console.ObjectSubject(adm.Object), blocked)
 			if o.State == report.StateFailed {
 				o.Reason = "Invalid"
 			}
@@ -86,7 +86,7 @@ func (v *Verdict) objects() (objects []report.Object, n judgedCounts) {
 			objects = append(objects, o)
 		}
 		for obj := range j.in.Reported {
-			state, _ := j.state(obj, blocked)
+			state, _ := j.state(console.ObjectSubject(obj), blocked)
 			if counts(obj) {
 				n.add(state)
 			}
@@ -95,7 +95,12 @@ func (v *Verdict) objects() (objects []report.Object, n judgedCounts) {
 				delete(j.in.Reported, obj)
 			}
 		}
-		objects = append(objects, session.RejectedObjects(j.in)...)
+		for _, o := range session.RejectedObjects(j.in) {
+			if o.State, o.BlockedBy = j.state(console.Subject{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, blocked); o.State == report.StateBlocked {
+				o.Reason = ""
+			}
+			objects = append(objects, o)
+		}
 	}
 	return objects, n
 }
@@ -117,8 +122,8 @@ func (v *Verdict) summary(n judgedCounts) string {
 	if v.w.Unreadable > 0 {
 		text += fmt.Sprintf(", %d unreadable", v.w.Unreadable)
 	}
-	if v.silenced > 0 {
-		text += fmt.Sprintf(", %d silenced", v.silenced)
+	if silenced := len(finding.Fold(v.silenced)); silenced > 0 {
+		text += fmt.Sprintf(", %d silenced", silenced)
 	}
 	return text
 }

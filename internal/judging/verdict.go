@@ -85,7 +85,7 @@ type Verdict struct {
 	reported []finding.Finding // in the order of the input
 	errors   int
 	warnings int
-	silenced int
+	silenced []finding.Finding
 
 	Code    int             // without what may be forgiven
 	Objects []report.Object // for reports
@@ -145,18 +145,31 @@ func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Optio
 // it is said where it is so, if that is not everywhere.
 func (v *Verdict) judge() {
 	in, ignores := v.clusters(), &v.judged[0].in.Ignores
+	type judgedFinding struct {
+		finding.Finding
+		in *judged
+	}
+	var all []judgedFinding
 	for _, j := range v.judged {
 		for _, f := range j.in.Found {
 			if clusters := in[keyOf(f)]; !j.in.Loose && len(clusters) < v.clusterCount() {
 				f.Message += " (in " + console.Few(clusters) + ")"
 			}
-			v.find(ignores, j, v.raised(f))
+			all = append(all, judgedFinding{f, j})
 		}
 		for _, f := range j.plain {
 			if len(in[keyOf(f)]) >= v.holders(f) {
-				v.find(ignores, j, v.raised(f))
+				all = append(all, judgedFinding{f, j})
 			}
 		}
+	}
+	for _, f := range all {
+		if f.Code == finding.DependencyCycle {
+			ignores.Silences(f.Finding) // a comment at any member counts for all of them
+		}
+	}
+	for _, f := range all {
+		v.find(ignores, f.in, v.raised(f.Finding))
 	}
 	for _, f := range ignores.Findings() {
 		v.report(v.raised(f))
@@ -224,13 +237,13 @@ func (v *Verdict) find(ignores *finding.Ignores, j *judged, f finding.Finding) {
 	}
 	switch {
 	case silenced && !known:
-		v.silenced++
+		v.silenced = append(v.silenced, f)
 	case !silenced && !known:
 		v.report(f)
 	}
 	switch {
 	case silenced || f.Severity != finding.Error:
-	case f.BlockedBy != (finding.Object{}):
+	case f.BlockedBy != (finding.Object{}), f.Code == finding.DependencyCycle: // the first member of a cycle fails
 		j.affected[console.SubjectOf(f)] = true
 	default:
 		j.invalid[console.SubjectOf(f)] = true

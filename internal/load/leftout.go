@@ -126,10 +126,11 @@ func (l *Reader) reportRendered(in *Input) {
 			}
 			continue
 		}
-		f = f.AsWarning()
-		if !l.Console.Silenced(&in.Ignores, f) {
-			reported = append(reported, f)
+		if f.Code == finding.DependencyCycle {
+			in.Ignores.Silences(f) // a comment at any member counts for all of them
 		}
+		reported = append(reported, f.AsWarning())
 	}
-	l.Console.ReportAlike(reported, console.Presentation{Placed: true, Brief: true})
+	reported = slices.DeleteFunc(reported, func(f finding.Finding) bool { return l.Console.Silenced(&in.Ignores, f) })
+	l.Console.ReportAlike(finding.Fold(reported), console.Presentation{Placed: true, Brief: true})
 }

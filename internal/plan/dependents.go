@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // takenOver says of releases that go and releases that come that they are one Helm release: a HelmRelease that was
@@ -71,44 +73,27 @@ func blockDependents(pairs []Pair, changes []Change) {
 	}
 }
 
-// cycles finds the releases that depend on themselves, with the way back to each.
+// cycles finds the releases that depend on themselves, each with the path from its dependency.
 func cycles(pairs []Pair, at map[ID]int) map[int][]string {
 	found := map[int][]string{}
+	next := func(id ID) []ID {
+		if i, ok := at[id]; ok {
+			return pairs[i].After.DependsOn
+		}
+		return nil
+	}
 	for i, p := range pairs {
-		if p.After == nil || len(p.After.DependsOn) == 0 {
+		if p.After == nil {
 			continue
 		}
-		if way := dependencyPath(pairs, at, i); way != nil {
-			found[i] = way
+		for _, on := range p.After.DependsOn {
+			for _, id := range finding.DependencyPath(on, p.After.ID, next) {
+				found[i] = append(found[i], id.String())
+			}
+			if found[i] != nil {
+				break
+			}
 		}
 	}
 	return found
-}
-
-// dependencyPath searches in breadth, so that the way is a shortest one.
-func dependencyPath(pairs []Pair, at map[ID]int, from int) []string {
-	came := map[int]int{}
-	queue := []int{from}
-	for len(queue) > 0 {
-		i := queue[0]
-		queue = queue[1:]
-		for _, id := range pairs[i].After.DependsOn {
-			j, ok := at[id]
-			if !ok {
-				continue
-			}
-			if j == from {
-				way := []string{id.String()}
-				for ; i != from; i = came[i] {
-					way = append([]string{pairs[i].After.ID.String()}, way...)
-				}
-				return way
-			}
-			if _, known := came[j]; !known {
-				came[j] = i
-				queue = append(queue, j)
-			}
-		}
-	}
-	return nil
 }

@@ -114,7 +114,7 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 		return nil, status.ValidationFailed.Stall(finding.WithCode(finding.RefusedGenerator, err))
 	}
 	if cycle := r.inventory.Cycle(adm.Object); cycle != nil {
-		return nil, status.SourceFetchFailed.Wrap(finding.WithCode(finding.DependencyCycle, cycle))
+		return nil, status.SourceFetchFailed.Wrap(cycle)
 	}
 	sources := map[string]*Result{}
 	for _, s := range obj.Spec.Sources {

@@ -45,13 +45,17 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	case r.State == Interrupted:
 		return r.finding(finding.Interrupted, r.Failure.Message, nil), true
 	}
-	f := r.finding(CodeOf(r.Failure), cmp.Or(r.Failure.Detail, r.Failure.Message), r.Failure)
+	by, message := r.BlockedBy(), cmp.Or(r.Failure.Detail, r.Failure.Message)
+	if cycle, ok := errors.AsType[*inventory.CycleError](r.Failure); ok && by == (finding.Object{}) {
+		message = cycle.Error() // the same for all members
+	}
+	f := r.finding(CodeOf(r.Failure), message, r.Failure)
 	f.Severity = finding.Error // also where validate would only warn
 	f.Cause = r.cause()
 	if offline, ok := errors.AsType[*fetch.OfflineError](r.Failure); ok {
 		f.Missing = offline.What
 	}
-	f.BlockedBy = r.BlockedBy()
+	f.BlockedBy = by
 	if f.Code == finding.MissingSecret && (f.Kind == sourcev1.GitRepositoryKind || f.Kind == sourcev1.BucketKind) {
 		f.Fix += "; or take a directory in its place: " + finding.StandIn(f.Kind, f.Namespace, f.Name)
 	}

@@ -39,8 +39,8 @@ func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepos
 		if err != nil {
 			return nil, includeFailure("NotFound", fmt.Errorf("could not get resource for include '%s': %w", name, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}))
 		}
-		if p.r.inventory.IncludesItself(obj.Namespace, obj.Name, adm) {
-			return nil, includeFailure("NoArtifact", noArtifact(name, &inventory.IncludeCycleError{}))
+		if cycle := p.r.inventory.IncludeCycle(obj.Namespace, obj.Name, name); cycle != nil {
+			return nil, includeFailure("NoArtifact", noArtifact(name, cycle))
 		}
 		result := p.r.result(ctx, adm)
 		if result.State == Interrupted {

@@ -10,7 +10,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -199,9 +198,6 @@ func (r *Result) BlockedBy() finding.Object {
 }
 
 func blockerOf(failure *status.Failure) finding.Object {
-	if is[*inventory.IncludeCycleError](failure) {
-		return finding.Object{}
-	}
 	if blocked, ok := errors.AsType[*blockedError](failure); ok {
 		return validate.Named(blocked.by)
 	}

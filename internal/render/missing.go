@@ -122,6 +122,12 @@ func (b *builder) warnDependencies() {
 		namespace, name, _ := strings.Cut(name, "/")
 		names[namespace] = append(names[namespace], name)
 	}
+	next := func(name string) []string {
+		if o := b.kustomizations[name]; o != nil {
+			return dependenciesOf(o)
+		}
+		return nil
+	}
 	for _, name := range all {
 		o := b.kustomizations[name]
 		b.warnSource(o)
@@ -136,8 +142,8 @@ func (b *builder) warnDependencies() {
 			if !there && !b.alone {
 				b.warnDependency(o, on, names, path)
 			}
-			if way := b.dependencyPath(on, name, map[string]bool{}); way != nil {
-				b.warn(finding.DependencyCycle, o, "dependsOn forms a cycle, so none of these is ever applied: "+finding.Cycle(way), "", path...)
+			if cycle := finding.DependencyPath(on, name, next); cycle != nil {
+				b.warn(finding.DependencyCycle, o, "dependsOn forms a cycle, so none of these is ever applied: "+finding.Cycle(cycle, 0), "", path...)
 			}
 		}
 	}
@@ -222,24 +228,3 @@ func dependenciesOf(o *manifest.Object) []string {
 	}
 	return names
 }
-
-// dependencyPath returns a path along dependsOn from one Kustomization to another, or nil.
-func (b *builder) dependencyPath(from, to string, seen map[string]bool) []string {
-	if from == to {
-		return []string{to}
-	}
-	o := b.kustomizations[from]
-	if o == nil || seen[from] || len(seen) >= maxDependencies {
-		return nil
-	}
-	seen[from] = true
-	for _, next := range dependenciesOf(o) {
-		if way := b.dependencyPath(next, to, seen); way != nil {
-			return append([]string{from}, way...)
-		}
-	}
-	return nil
-}
-
-// maxDependencies bounds how many Kustomizations a circle is looked for among.
-const maxDependencies = 1000

@@ -40,14 +40,15 @@ type progress struct {
 	started  map[*manifest.Object]time.Time
 	took     map[*manifest.Object]time.Duration
 
-	unselected int // failures that are no effects, of objects that were not selected
+	cycles     map[string]bool // that were warned of, by their message
+	unselected int             // failures that are no effects, of objects that were not selected
 }
 
 func newProgress(w *Worker, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
 	c := w.Console
 	p := &progress{
 		console: c, now: w.Edges.Now, describe: w.describe, ignores: ignores, foresees: w.Purpose.Foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
-		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
+		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{}, cycles: map[string]bool{},
 	}
 	for i, t := range targets {
 		p.waiting[t.Object] = i
@@ -136,7 +137,14 @@ func (p *progress) print(r *reconcile.Result) {
 		p.console.Debug(s, r.Object.Object.ConcealError(text))
 	}
 	for _, w := range r.Warnings {
-		if f := r.Warning(w).AsWarning(); !p.console.Silenced(p.ignores, f) {
+		f := r.Warning(w).AsWarning()
+		if f.Code == finding.DependencyCycle { // of another member
+			if p.cycles[f.Message] {
+				continue
+			}
+			p.cycles[f.Message] = true
+		}
+		if !p.console.Silenced(p.ignores, f) {
 			p.console.ReportAs(f, console.Presentation{At: s, Brief: true})
 		}
 	}
@@ -174,9 +182,9 @@ func (p *progress) suspensions() []finding.Finding {
 	return found
 }
 
-// reportFailures reports what went wrong, and returns the objects that fail because of others. What was reported before may
-// be the cause.
-func (p *progress) reportFailures(before []finding.Finding) map[*manifest.Object]bool {
+// reportFailures reports what went wrong, and returns the objects that fail because of others, each with one of these. What was
+// reported before may be the cause.
+func (p *progress) reportFailures(before []finding.Finding) map[*manifest.Object]finding.Object {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []finding.Finding
@@ -190,10 +198,13 @@ func (p *progress) reportFailures(before []finding.Finding) map[*manifest.Object
 	for _, f := range found {
 		p.console.ReportFailure(f)
 	}
-	blocked := map[*manifest.Object]bool{}
-	causes := finding.Causes(append(found, before...))
+	blocked := map[*manifest.Object]finding.Object{}
+	found = append(found, before...)
+	causes := finding.Causes(found)
 	for i, r := range p.failed {
-		blocked[r.Object.Object] = causes[i] != i
+		if causes[i] != i {
+			blocked[r.Object.Object] = cmp.Or(found[i].BlockedBy, found[causes[i]].Object())
+		}
 		if _, selected := p.waiting[r.Object.Object]; !selected && causes[i] == i {
 			p.unselected++
 		}

@@ -57,7 +57,7 @@ func (w *Worker) ResultObject(r *reconcile.Result) report.Object {
 	o.Message = r.Message()
 	o.Duration = w.took[r.Object.Object]
 	if o.State == report.StateBlocked {
-		o.BlockedBy = r.BlockedBy()
+		o.BlockedBy = w.blocked[r.Object.Object]
 	}
 	switch r.State {
 	case reconcile.Suspended:

@@ -26,7 +26,7 @@ type Worker struct {
 	Edges   reconcile.Edges // of the process to the world
 	Purpose Purpose
 	took    map[*manifest.Object]time.Duration
-	blocked map[*manifest.Object]bool // objects that fail only because another one does
+	blocked map[*manifest.Object]finding.Object // objects that fail only because another one does, and that
 
 	// Unselected counts the failures of objects that others needed, which have no results.
 	Unselected int
@@ -57,7 +57,7 @@ func (w *Worker) Reconcile(ctx context.Context, shared *Session, in *load.Input,
 	}
 	progress := newProgress(w, &in.Ignores, targets)
 	if w.took == nil {
-		w.took, w.blocked = progress.took, map[*manifest.Object]bool{}
+		w.took, w.blocked = progress.took, map[*manifest.Object]finding.Object{}
 	} else { // of another cluster
 		progress.took = w.took
 	}
@@ -104,7 +104,7 @@ func (w *Worker) StateOf(r *reconcile.Result) string {
 	case reconcile.Interrupted:
 		return report.StateInterrupted
 	case reconcile.Failed:
-		if w.blocked[r.Object.Object] {
+		if _, blocked := w.blocked[r.Object.Object]; blocked {
 			return report.StateBlocked
 		}
 		return report.StateFailed

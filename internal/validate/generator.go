@@ -29,9 +29,7 @@ func (v *validation) artifactGenerator(obj *swv1.ArtifactGenerator) {
 	for _, d := range generate.Doubts(&obj.Spec) {
 		v.warn(finding.CopyPattern, d.Text, d.Path...)
 	}
-	if cycle := v.inv.Cycle(v.adm.Object); cycle != nil {
-		v.fail(finding.DependencyCycle, cycle, "spec", "sources")
-	}
+	v.fail(finding.DependencyCycle, v.inv.Cycle(v.adm.Object), "spec", "sources")
 	for i, a := range obj.Spec.OutputArtifacts {
 		v.fail(finding.ChartClash, v.inv.Clash(v.adm.Object.Namespace, a.Name), "spec", "artifacts", i, "name")
 	}

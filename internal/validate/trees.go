@@ -27,13 +27,12 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 	v.fail(finding.MissingKeys, err, "spec", "verify", "secretRef", "name")
 	for i, include := range obj.Spec.Include {
 		name := include.GitRepositoryRef.Name
-		adm, err := v.inv.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
-		switch {
-		case err != nil:
-			v.fail(finding.MissingSource, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}, "spec", "include", i, "repository", "name")
-		case v.inv.IncludesItself(obj.Namespace, obj.Name, adm):
-			v.fail(finding.DependencyCycle, &inventory.IncludeCycleError{}, "spec", "include", i, "repository", "name")
+		path := []any{"spec", "include", i, "repository", "name"}
+		if _, err := v.inv.Find(sourcev1.GitRepositoryKind, obj.Namespace, name); err != nil {
+			v.fail(finding.MissingSource, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}, path...)
+			continue
 		}
+		v.fail(finding.DependencyCycle, v.inv.IncludeCycle(obj.Namespace, obj.Name, name), path...)
 	}
 }
 
