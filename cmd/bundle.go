@@ -16,7 +16,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/cache"
-	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
@@ -175,9 +174,7 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 		return exit.Failed, err
 	}
 	if o.Lock.From == nil {
-		limits := o.Reconcile.Chart
-		b.charts, err = bundle.NewCharts(&b.beside, chart.Limits{Archive: limits.Archive, File: limits.File, Unpacked: limits.Unpacked})
-		if err != nil {
+		if b.charts, err = bundle.NewCharts(&b.beside, o.Reconcile.Chart); err != nil {
 			return exit.Failed, err
 		}
 		o.Reconcile.Carry = b.charts

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
@@ -121,7 +121,7 @@ func (o *storeOptions) check(a *app) error {
 func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	o.cache.add(fs)
 	r := &o.Reconcile
-	r.IndexMax, r.Chart = 50<<20, reconcile.ChartLimits{Archive: 10 << 20, File: 5 << 20, Unpacked: 100 << 20}
+	r.IndexMax, r.Chart = 50<<20, chart.Limits{Archive: 10 << 20, File: 5 << 20, Unpacked: 100 << 20}
 	fs.BoolVar(&r.Offline, "offline", false, "open no connection: what is neither in the artifacts directory nor in the cache is an error")
 	fs.StringArrayVar(&o.input.render.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
 	fs.StringVar(&o.SourceDir, "source-dir", "", "artifacts `directory` whose artifacts replace the sources that they came from")

@@ -223,21 +223,6 @@ func (c *Charts) add(ctx context.Context, d ocispec.Descriptor, from io.Reader) 
 
 // annotations are those that `helm push` writes, without the time.
 func annotations(m *helmchart.Metadata) map[string]string {
-	a := maps.Clone(m.Annotations)
-	if a == nil {
-		a = map[string]string{}
-	}
-	set := func(key, value string) {
-		if a[key] == "" && value != "" {
-			a[key] = value
-		}
-	}
-	a[ocispec.AnnotationTitle], a[ocispec.AnnotationVersion] = m.Name, m.Version
-	set(ocispec.AnnotationDescription, m.Description)
-	set(ocispec.AnnotationURL, m.Home)
-	if len(m.Sources) > 0 {
-		set(ocispec.AnnotationSource, m.Sources[0])
-	}
 	var authors []string
 	for _, who := range m.Maintainers {
 		if who == nil {
@@ -249,6 +234,12 @@ func annotations(m *helmchart.Metadata) map[string]string {
 		}
 		authors = append(authors, name)
 	}
-	set(ocispec.AnnotationAuthors, strings.Join(authors, ", "))
+	a := map[string]string{
+		ocispec.AnnotationDescription: m.Description, ocispec.AnnotationURL: m.Home, ocispec.AnnotationAuthors: strings.Join(authors, ", "),
+		ocispec.AnnotationSource: strings.Join(m.Sources[:min(1, len(m.Sources))], ""),
+	}
+	maps.DeleteFunc(a, func(_, value string) bool { return value == "" })
+	maps.Copy(a, m.Annotations)
+	a[ocispec.AnnotationTitle], a[ocispec.AnnotationVersion] = m.Name, m.Version
 	return a
 }

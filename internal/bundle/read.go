@@ -70,25 +70,13 @@ func Open(ctx context.Context, names []string) (s *Source, err error) {
 	}
 	from, err := oci.NewFromFS(ctx, r)
 	if err == nil {
-		s, err = newSource(ctx, &checked{from, r}, r.close)
+		s, err = newSource(ctx, from, r.close)
 	}
 	if err != nil {
 		r.close()
 		return nil, problem(names[0], err)
 	}
 	return s, nil
-}
-
-// checked is the layout of a reader, whose bytes end with an error if they do not fit their digest.
-type checked struct {
-	*oci.ReadOnlyStore
-
-	reader *reader
-}
-
-// Fetch implements content.Fetcher.
-func (c *checked) Fetch(_ context.Context, d ocispec.Descriptor) (io.ReadCloser, error) {
-	return c.reader.blob(d, maxBytes)
 }
 
 // A layout opens its files by their names.
@@ -121,7 +109,8 @@ func open(ctx context.Context, names []string) (r *reader, m *ocispec.Manifest, 
 	return r, m, nil
 }
 
-// Open implements fs.FS: the files of all layouts, with one index.
+// Open implements fs.FS: the files of all layouts, with one index. Bytes end with an error if they do not fit the digest that names
+// them.
 func (r *reader) Open(name string) (f fs.File, err error) {
 	if name == ocispec.ImageIndexFile {
 		text, err := json.Marshal(r.index)
@@ -132,8 +121,28 @@ func (r *reader) Open(name string) (f fs.File, err error) {
 			break
 		}
 	}
-	return f, err
+	d := digestOf(name)
+	switch {
+	case name != blobName(d):
+		return f, err
+	case errors.Is(err, fs.ErrNotExist) && r.on != "":
+		return nil, &finding.Problem{Text: fmt.Sprintf("it has only what is new since the bundle %.80s", r.on), Advice: finding.EarlierBundle}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s is missing: the bundle is not whole", d)
+	case err != nil:
+		return nil, err
+	}
+	return &blob{f, digest.NewReader(f, d)}, nil
 }
+
+// blob is a file that is compared with its digest.
+type blob struct {
+	fs.File
+
+	content io.Reader
+}
+
+func (b *blob) Read(p []byte) (int, error) { return b.content.Read(p) }
 
 // entry is a file of an archive.
 type entry struct {
@@ -257,7 +266,7 @@ func decode(into any) func(io.ReadCloser, error) error {
 	}
 }
 
-// blob returns bytes, at most limit, which end with an error if they do not fit their digest.
+// blob opens bytes, at most limit.
 func (r *reader) blob(d ocispec.Descriptor, limit int64) (io.ReadCloser, error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return nil, err
@@ -265,27 +274,15 @@ func (r *reader) blob(d ocispec.Descriptor, limit int64) (io.ReadCloser, error) 
 	if _, err := digest.Parse(d.Digest.String()); err != nil {
 		return nil, err
 	}
-	content, err := r.Open(blobName(d.Digest))
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && r.on != "":
-		return nil, &finding.Problem{Text: fmt.Sprintf("it has only what is new since the bundle %.80s", r.on), Advice: finding.EarlierBundle}
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is missing: the bundle is not whole", d.Digest)
-	case err != nil:
-		return nil, err
-	}
-	info, err := content.Stat()
-	if err == nil && info.Size() > limit {
-		err = fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Digest, info.Size(), limit)
-	}
+	f, err := r.Open(blobName(d.Digest))
 	if err != nil {
-		_ = content.Close()
 		return nil, err
 	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{digest.NewReader(content, d.Digest), content}, nil
+	if info, err := f.Stat(); err == nil && info.Size() > limit {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Digest, info.Size(), limit)
+	}
+	return f, nil
 }
 
 func (r *reader) layers(m *ocispec.Manifest, into *cache.Cache) (lock []byte, err error) {

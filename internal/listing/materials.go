@@ -14,7 +14,6 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -130,14 +129,9 @@ func ofPin(p *reconcile.Pin) report.Component {
 
 // look adds what a chart in storage says of itself. An artifact that is no chart says nothing.
 func (b *Bill) look(c *report.Component, st *store.Store, artifact string) {
-	f, err := st.OpenArtifact(artifact)
+	loaded, err := reconcile.LoadChart(st, artifact)
 	if err != nil {
-		return // it was stored a moment ago: a later run reports that
-	}
-	defer func() { _ = f.Close() }()
-	loaded, err := chart.Load(f, chart.Limits{Name: path.Base(artifact)})
-	if err != nil {
-		return
+		return // what cannot be read was stored a moment ago: a later run reports that
 	}
 	c.Kind = report.ComponentChart
 	c.Name, c.Version = loaded.Name(), cmp.Or(c.Version, loaded.Metadata.Version)

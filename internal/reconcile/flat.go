@@ -33,8 +33,8 @@ type flatFile struct {
 // OCIRepositories with a chart. The directory is created; each file appears whole or not at all, one that is there
 // with the same bytes stays as it is, and one with others is replaced. Two charts of one name and version with
 // different bytes are a finding, and neither is copied.
-func Flatten(st *store.Store, results []*Result, dir string, l ChartLimits) []finding.Finding {
-	f := &flattening{store: st, limits: chart.Limits{Archive: l.Archive, File: l.File, Unpacked: l.Unpacked}}
+func Flatten(st *store.Store, results []*Result, dir string, l chart.Limits) []finding.Finding {
+	f := &flattening{store: st, limits: l}
 	files := f.plan(results)
 	if len(files) == 0 {
 		return f.failures

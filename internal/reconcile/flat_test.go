@@ -10,6 +10,7 @@ import (
 
 	godigest "github.com/opencontainers/go-digest"
 
+	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -30,7 +31,7 @@ func (w *world) flatten(t *testing.T, results map[string]*Result, dir string) []
 		}
 	}
 	var failed []string
-	for _, f := range Flatten(st, list, dir, ChartLimits{1 << 20, 1 << 20, 1 << 20}) {
+	for _, f := range Flatten(st, list, dir, chart.Limits{Archive: 1 << 20, File: 1 << 20, Unpacked: 1 << 20}) {
 		failed = append(failed, f.Name+": "+f.Message)
 	}
 	return failed

@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -39,7 +40,7 @@ type Options struct {
 	Retries int
 	// IndexMax bounds an index, in bytes; Chart bounds the charts.
 	IndexMax int64
-	Chart    ChartLimits
+	Chart    chart.Limits
 	// IndexDigest says what to do with an archive that is not the index's: enforce,
 	// warn or ignore.
 	IndexDigest string
@@ -130,9 +131,6 @@ const (
 	MissingSecretsAmbient   = credential.MissingAmbient
 	MissingSecretsAnonymous = credential.MissingAnonymous
 )
-
-// ChartLimits bounds the charts, in bytes.
-type ChartLimits struct{ Archive, File, Unpacked int64 }
 
 // Edges are a run's connections to the world.
 type Edges struct {

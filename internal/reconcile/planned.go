@@ -190,8 +190,8 @@ func MadeOf(spec map[string]any) string {
 	return text
 }
 
-// ChartFiles reads the files of a chart in the store, those of its subcharts too.
-func ChartFiles(st *store.Store, artifact string) (map[string][]byte, error) {
+// LoadChart reads a chart in the store.
+func LoadChart(st *store.Store, artifact string) (*helmchart.Chart, error) {
 	file, err := st.OpenArtifact(artifact)
 	if err != nil {
 		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
@@ -200,6 +200,15 @@ func ChartFiles(st *store.Store, artifact string) (map[string][]byte, error) {
 	c, err := chart.Load(file, chart.Limits{Name: path.Base(artifact)})
 	if err != nil {
 		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
+	}
+	return c, nil
+}
+
+// ChartFiles reads the files of a chart in the store, those of its subcharts too.
+func ChartFiles(st *store.Store, artifact string) (map[string][]byte, error) {
+	c, err := LoadChart(st, artifact)
+	if err != nil {
+		return nil, err
 	}
 	files := map[string][]byte{}
 	addFiles(files, "", c)
@@ -239,14 +248,9 @@ func shortenedRelease(name string) string {
 // directory crds and of those of its subcharts. If schemas are read, none may lead out of the chart. A library, which the
 // command of helm refuses, is written as an application without templates of its own.
 func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas bool) (crds [][]byte, err error) {
-	file, err := st.OpenArtifact(artifact)
+	c, err := LoadChart(st, artifact)
 	if err != nil {
-		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
-	}
-	defer file.Close()
-	c, err := chart.Load(file, chart.Limits{Name: path.Base(artifact)})
-	if err != nil {
-		return nil, fmt.Errorf("artifact %s: %w", artifact, err)
+		return nil, err
 	}
 	if schemas {
 		if err := chart.CheckSchemas(c); err != nil {
@@ -258,9 +262,11 @@ func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas 
 	}
 	library := c.Metadata.Type == "library"
 	if c.Metadata.Version == version && !library {
-		if _, err := file.Seek(0, io.SeekStart); err != nil {
+		file, err := st.OpenArtifact(artifact)
+		if err != nil {
 			return nil, err
 		}
+		defer file.Close()
 		_, err = io.Copy(w, file)
 		return crds, err
 	}

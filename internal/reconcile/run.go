@@ -14,7 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
-	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
@@ -86,7 +85,7 @@ func (c *Connections) Reconciler(kinds Table, inv *inventory.Inventory, st *stor
 		secrets:     credential.NewReader(inv.Set(), secretOptions(c.client, o)),
 		store:       storage,
 		o:           o,
-		limits:      chart.Limits{Archive: o.Chart.Archive, File: o.Chart.File, Unpacked: o.Chart.Unpacked},
+		limits:      o.Chart,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -119,7 +120,7 @@ func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]
 	}
 	defer st.Close()
 	o.Concurrency = cmp.Or(o.Concurrency, 2)
-	o.IndexMax, o.Chart = 1<<20, ChartLimits{1 << 20, 1 << 20, 1 << 20}
+	o.IndexMax, o.Chart = 1<<20, chart.Limits{Archive: 1 << 20, File: 1 << 20, Unpacked: 1 << 20}
 	inv := inventory.New(set)
 	connections := Connect(Edges{Dial: w.Network.Dial, Getenv: func(string) string { return "" }, Now: now, UserAgent: "helmsrc/test"}, o)
 	r := connections.Reconciler(Kinds(), inv, st, o)
