@@ -1,0 +1,161 @@
+package judging
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/helmtest/inputs"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/report"
+)
+
+const repository = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts, namespace: apps}
+spec: {interval: 5m, url: "https://charts.example.org"}
+`
+
+func release(name, source, more string) string {
+	return `---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: ` + name + `, namespace: apps}
+spec:
+  interval: 5m
+  chart: {spec: {chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepository, name: ` + source + `}}}
+` + more
+}
+
+func kustomization(name, path string) string {
+	return `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: ` + name + `, namespace: flux-system}
+spec: {interval: 5m, prune: true, path: ` + path + `, sourceRef: {kind: GitRepository, name: flux-system}}
+`
+}
+
+// sync is the beginning of a cluster.
+func sync(path string) string {
+	return kustomization("flux-system", path) + `---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 5m, url: "https://git.example.org/fleet"}
+`
+}
+
+// judge judges manifests, and returns the verdict with what was printed.
+func judge(t *testing.T, o Options, files map[string]string) (*Verdict, string) {
+	t.Helper()
+	w, printed := inputs.Worker()
+	in := inputs.Read(t, w, load.Options{Validating: true, AllowEmpty: true}, files)
+	v, err := Judge(t.Context(), w, in, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, printed.String()
+}
+
+// TestJudge counts documents and findings: what is valid, what refers to something missing, and what only such an object blocks.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text, summary string
+		code          int
+	}{
+		"valid":     {repository + release("one", "charts", ""), "2 valid, 0 invalid, 0 warnings", exit.OK},
+		"reference": {repository + release("one", "chart", ""), "1 valid, 1 invalid, 0 warnings", exit.Failed},
+		"silenced": {
+			"# helmsrc:ignore HS030 the other team has it\n" + strings.TrimPrefix(release("one", "chart", ""), "---\n"),
+			"1 valid, 0 invalid, 0 warnings, 1 silenced", exit.OK,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v, printed := judge(t, Options{}, map[string]string{"all.yaml": test.text})
+			if v.Summary != test.summary || v.Code != test.code {
+				t.Errorf("%s, code %d, want %s, code %d\n%s", v.Summary, v.Code, test.summary, test.code, printed)
+			}
+		})
+	}
+}
+
+// TestJudgeStrict has warnings fail, and makes warnings of notes.
+func TestJudgeStrict(t *testing.T) {
+	t.Parallel()
+	v := &Verdict{o: Options{Strict: true}}
+	note := finding.Finding{Severity: finding.Note}
+	if v.report(v.raised(note)); v.warnings != 1 || !v.failed() {
+		t.Errorf("strict: %d warnings, failed %v", v.warnings, v.failed())
+	}
+	v = &Verdict{}
+	if v.report(v.raised(note)); v.warnings != 0 || v.failed() {
+		t.Errorf("%d warnings, failed %v", v.warnings, v.failed())
+	}
+}
+
+// TestJudgeClusters finds the mistake of a file that two clusters share once, and names the cluster of one that only one of them has.
+func TestJudgeClusters(t *testing.T) {
+	t.Parallel()
+	v, printed := judge(t, Options{}, map[string]string{
+		"clusters/east/flux-system/sync.yaml": sync("./clusters/east"),
+		"clusters/east/apps.yaml":             kustomization("apps", "./apps"),
+		"clusters/west/flux-system/sync.yaml": sync("./clusters/west"),
+		"clusters/west/apps.yaml":             kustomization("apps", "./apps") + "---\n" + kustomization("own", "./west"),
+		"apps/all.yaml":                       repository + release("shared", "nowhere", ""),
+		"west/all.yaml":                       strings.TrimPrefix(release("own", "anywhere", ""), "---\n"),
+	})
+	if got := strings.Count(printed, "nowhere"); got == 0 || v.errors != 2 {
+		t.Errorf("%d errors, want 2:\n%s", v.errors, printed)
+	}
+	if !strings.Contains(printed, "clusters/west)") {
+		t.Errorf("no cluster is named:\n%s", printed)
+	}
+	failed := 0
+	for _, o := range v.Objects {
+		if o.State == report.StateFailed {
+			failed++
+		}
+	}
+	if failed == 0 || v.Code != exit.Failed {
+		t.Errorf("%d objects failed, code %d", failed, v.Code)
+	}
+}
+
+// TestJudgeEnds is an error if the context ends, or if nothing fits the selectors.
+func TestJudgeEnds(t *testing.T) {
+	t.Parallel()
+	w, _ := inputs.Worker()
+	in := inputs.Read(t, w, load.Options{Validating: true}, map[string]string{"all.yaml": repository})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(exit.ErrInterrupted)
+	if _, err := Judge(ctx, w, in, Options{}); !errors.Is(err, exit.ErrInterrupted) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestFix edits what has exactly one remedy, and keeps all other bytes.
+func TestFix(t *testing.T) {
+	t.Parallel()
+	text := `# the team's
+apiVersion: source.toolkit.fluxcd.io/v1beta2
+kind: HelmRepository
+metadata: {name: charts, namespace: apps}
+spec: {interval: 5m, type: OCI, url: "oci://registry.example.org/charts"} # as written
+`
+	dir := inputs.Write(t, map[string]string{"all.yaml": text})
+	w, printed := inputs.Worker()
+	if err := Fix(t.Context(), w, &load.Options{Names: []string{dir}, Recursive: true, Validating: true}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "all.yaml"))
+	if want := strings.NewReplacer("v1beta2", "v1", "type: OCI", "type: oci").Replace(text); err != nil || string(got) != want {
+		t.Errorf("%v\n%s\n%s", err, got, printed)
+	}
+}

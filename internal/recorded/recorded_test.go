@@ -1,0 +1,166 @@
+package recorded
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/helmtest/inputs"
+	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/merge"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/store"
+)
+
+const repository = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: charts, namespace: apps}
+spec: {interval: 5m, url: "https://charts.example.org"}
+`
+
+// part is an artifacts directory of a shard, or of a run that was not finished.
+func part(t *testing.T, name string, shard *store.Shard) merge.Directory {
+	t.Helper()
+	st, err := store.Open(t.TempDir(), store.Options{
+		Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: func() time.Time { return time.Unix(1_700_000_000, 0) },
+	})
+	if err == nil && shard != nil {
+		err = st.WriteShard(t.Context(), *shard)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return merge.Directory{Name: name, Store: st}
+}
+
+// TestCompleteParts takes all parts of one selection, or directories that are no parts, and names what is missing.
+func TestCompleteParts(t *testing.T) {
+	t.Parallel()
+	of := func(index, count int, selection string) *store.Shard {
+		return &store.Shard{Index: index, Count: count, Selection: selection}
+	}
+	for name, test := range map[string]struct {
+		shards []*store.Shard
+		want   string
+	}{
+		"all":             {[]*store.Shard{of(1, 2, "a"), of(0, 2, "a")}, ""},
+		"no parts":        {[]*store.Shard{nil, nil}, ""},
+		"one twice":       {[]*store.Shard{of(0, 2, "a"), of(0, 2, "a")}, "no directory holds shard 1/2"},
+		"not finished":    {[]*store.Shard{of(0, 3, "a"), nil}, "no directory holds shard 1/3, 2/3: d1 is of no run that was finished"},
+		"other numbers":   {[]*store.Shard{of(0, 2, "a"), of(1, 3, "a")}, "d0 is shard 0/2, and d1 is shard 1/3"},
+		"other manifests": {[]*store.Shard{of(0, 2, "a"), of(1, 2, "b")}, "d0 and d1 are shards of other selections: the manifests or the arguments differ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var from []merge.Directory
+			for i, s := range test.shards {
+				from = append(from, part(t, "d"+string(rune('0'+i)), s))
+			}
+			err := completeParts(from)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || err.Error() != test.want) {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+			var usage *exit.UsageError
+			if err != nil && !errors.As(err, &usage) {
+				t.Errorf("%T is no wrong usage", err)
+			}
+		})
+	}
+}
+
+// TestJoinRefuses names what cannot be joined, and why.
+func TestJoinRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "file")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(dir, "to")
+	for _, test := range []struct {
+		dirs []string
+		want string
+	}{
+		{nil, "no directories to join"},
+		{[]string{filepath.Join(dir, "missing")}, "no such directory"},
+		{[]string{plain}, "is not a directory"},
+		{[]string{dir}, "is no artifacts directory"},
+	} {
+		w, _ := inputs.Worker()
+		code, err := Join(t.Context(), w, &session.StoreOptions{Dir: to, Records: 2}, test.dirs, 1)
+		if err == nil || code != exit.Usage || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: code %d, error %v, want %s", test.dirs, code, err, test.want)
+		}
+	}
+}
+
+// TestOfInputs reports the objects that were never fetched, and has them fail.
+func TestOfInputs(t *testing.T) {
+	t.Parallel()
+	w, printed := inputs.Worker()
+	in := inputs.Read(t, w, load.Options{}, map[string]string{"all.yaml": repository})
+	d, err := Open(w, &session.StoreOptions{Dir: t.TempDir(), Records: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	s, err := d.OfInputs(in)
+	if err != nil || len(s.Missing) != 1 || len(s.Results) != 0 || s.Code != exit.Failed {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	if !strings.Contains(printed.String(), "nothing is recorded of it") {
+		t.Errorf("printed %s", printed)
+	}
+	objects, err := s.Objects()
+	if err != nil || len(objects) != 1 || objects[0].State != report.StateFailed || objects[0].Name != "charts" {
+		t.Errorf("objects %v, %v", objects, err)
+	}
+}
+
+// TestSelect refuses a directory in which nothing is recorded, unless that is allowed.
+func TestSelect(t *testing.T) {
+	t.Parallel()
+	w, _ := inputs.Worker()
+	d, err := Open(w, &session.StoreOptions{Dir: t.TempDir(), Records: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	var usage *exit.UsageError
+	if _, err := d.Select(&load.Options{}, nil); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "nothing is recorded in ") {
+		t.Errorf("error %v", err)
+	}
+	if s, err := d.Select(&load.Options{AllowEmpty: true}, nil); err != nil || len(s.Results) != 0 {
+		t.Errorf("%v, %v", s, err)
+	}
+	selector := load.Selector{Kind: "HelmChart", Name: "podinfo"}
+	if _, err := d.Select(&load.Options{AllowEmpty: true}, []load.Selector{selector}); !errors.As(err, &usage) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestPruneRefuses removes nothing if the input is not complete: what it does not show may still be in use.
+func TestPruneRefuses(t *testing.T) {
+	t.Parallel()
+	w, _ := inputs.Worker()
+	in := inputs.Read(t, w, load.Options{}, map[string]string{"all.yaml": repository})
+	o := &session.StoreOptions{Dir: t.TempDir(), Records: 2}
+	if code, err := Prune(t.Context(), w, o, in, false); err != nil || code != exit.OK {
+		t.Errorf("code %d, error %v", code, err)
+	}
+	in[0].Code = exit.Usage
+	if code, err := Prune(t.Context(), w, o, in, false); err == nil || code != exit.Usage {
+		t.Errorf("unreadable: code %d, error %v", code, err)
+	}
+	in[0].Code, in[0].Rendered.Incomplete = exit.OK, true
+	if code, err := Prune(t.Context(), w, o, in, false); err == nil || code != exit.Usage {
+		t.Errorf("incomplete: code %d, error %v", code, err)
+	}
+}
