@@ -15,6 +15,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -193,6 +194,9 @@ type Found struct {
 func (s Source) Find(chartPath string) (*Found, error) {
 	name := clamp(chartPath)
 	real, info, err := s.resolve(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &finding.Problem{Err: err, Advice: s.nearby(name)}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -212,6 +216,27 @@ func (s Source) Find(chartPath string) (*Found, error) {
 		return nil, err
 	}
 	return found, nil
+}
+
+// nearby says which entry of the source may be meant by a path that does not exist, "" if none comes close.
+func (s Source) nearby(name string) string {
+	dir := path.Dir(name)
+	real, _, err := s.resolve(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.nearby(dir)
+	}
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range s.neighbours(real) {
+		names = append(names, e.Name())
+	}
+	near, ok := finding.Nearest(path.Base(name), names)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s?", printable(path.Join(dir, near)))
 }
 
 // Load loads the chart at a path of the source, whether it is a directory or an archive.

@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -225,6 +226,20 @@ func fileNames(files []*helmchart.File) []string {
 		names = append(names, f.Name)
 	}
 	return names
+}
+
+// similar is the YAML file that is most likely meant by a name which does not exist, "" if none comes close.
+func similar(want string, have []string) string {
+	slices.Sort(have)
+	stem := func(name string) string { return strings.TrimSuffix(path.Base(name), path.Ext(name)) }
+	files := map[string]string{}
+	for _, name := range slices.Backward(have) {
+		if ext := path.Ext(name); ext == ".yaml" || ext == ".yml" {
+			files[stem(name)] = name
+		}
+	}
+	near, _ := finding.Nearest(stem(want), slices.Sorted(maps.Keys(files)))
+	return files[near]
 }
 
 // similarFile looks for a file that may have been meant: at the same path below the chart, else in the directories of

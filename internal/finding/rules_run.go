@@ -65,8 +65,8 @@ func runRules() []Rule {
 		{
 			Code: UnknownChart, Name: "unknown-chart", Group: groupRun, Severity: Error,
 			Summary:     "The source has no such chart",
-			Explanation: "The index has no entry of that name, or the source has no such directory.",
-			Fix:         "Correct spec.chart: it is the name of an entry of the index, or of a repository of the registry.",
+			Explanation: "The index has no entry of that name, or the source has no chart at that path. validate looks where the files of the source are here.",
+			Fix:         "Correct spec.chart: the name of an entry of the index, of a repository of the registry, or the path of a directory with a valid Chart.yaml.",
 		},
 		{
 			Code: NoMatch, Name: "no-match", Group: groupRun, Severity: Error,

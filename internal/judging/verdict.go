@@ -36,7 +36,7 @@ func (v *Verdict) judgeObjects(ctx context.Context, j *judged) {
 			return
 		}
 		j.in.Ignores.Add(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name, adm.Object.Ignores())
-		found := j.in.Replace(adm.Object, validate.Object(j.in.Inventory, adm))
+		found := j.in.Replace(adm.Object, append(validate.Object(j.in.Inventory, adm), v.chart(j, adm)...))
 		if adm.Object.Built == "" {
 			j.plain = append(j.plain, found...)
 		} else {
@@ -86,6 +86,7 @@ type Verdict struct {
 	errors   int
 	warnings int
 	silenced []finding.Finding
+	files    map[treeFile]error // charts and values files that were looked for
 
 	Code    int             // without what may be forgiven
 	Objects []report.Object // for reports
@@ -94,7 +95,7 @@ type Verdict struct {
 
 // newVerdict judges the objects of inputs.
 func newVerdict(ctx context.Context, w *session.Worker, inputs []*load.Input, o Options) *Verdict {
-	v := &Verdict{w: w, o: o, seen: map[string]bool{}}
+	v := &Verdict{w: w, o: o, seen: map[string]bool{}, files: map[treeFile]error{}}
 	wrong := load.CheckSelectors(inputs) != nil
 	for _, in := range inputs {
 		j := &judged{in: in, invalid: map[console.Subject]bool{}, affected: map[console.Subject]bool{}}

@@ -47,6 +47,7 @@ type builder struct {
 	errs       []error
 	rejections []Rejection
 	used       map[Source]bool
+	trees      map[Source]string  // directories with the files of sources, which have no Dir here
 	partial    []*manifest.Object // of which a part is elsewhere
 	alone      bool               // without the cluster that it may be part of
 	lostPaths  map[string]bool
@@ -295,6 +296,7 @@ func (b *builder) construct(f *flux) {
 	if f.source != nil {
 		b.used[*f.source] = true
 	}
+	b.noteTree(f)
 	if f.made != nil {
 		for _, s := range f.made.used {
 			b.used[s] = true

@@ -29,6 +29,7 @@ type Result struct {
 
 	patches  []*notedPatch // that may have changed nothing
 	used     map[Source]bool
+	trees    map[Source]string
 	closures []*closure
 	// kustomizations are those that were judged, and those that were only built so that others can refer to what they make.
 	kustomizations []*manifest.Object
@@ -44,6 +45,11 @@ type Expansion struct {
 
 // Used reports whether a source stood in for that of a Kustomization.
 func (r *Result) Used(s Source) bool { return r.used[s] }
+
+// TreeOf is the directory with the files of a source that Kustomizations are built from, "" if it is not known for sure.
+func (r *Result) TreeOf(kind, namespace, name string) string {
+	return r.trees[Source{Kind: kind, Namespace: namespace, Name: name}]
+}
 
 // Build builds what is in the directories of the input and belongs to the cluster.
 func (c *Cluster) Build() (result *Result) {
@@ -65,7 +71,7 @@ func (c *Cluster) builder() *builder {
 	return &builder{
 		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
 		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]bool{}, revisions: map[int]int{}, startOf: map[*manifest.Object]int{}, withdrawn: map[string]int{}, lostPaths: map[string]bool{},
-		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{},
+		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{}, trees: map[Source]string{},
 	}
 }
 
@@ -145,7 +151,7 @@ func (b *builder) result(build *manifest.Build) *Result {
 	b.warnUnset()
 	judged := slices.DeleteFunc(slices.Clone(b.judged), func(o *manifest.Object) bool { return o.ReferenceOnly })
 	notices := slices.Concat(b.notices, b.Renderer.notices)
-	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), CheckoutOf: b.checkoutOf, patches: b.patched, used: b.used, closures: b.closures, kustomizations: b.judged}
+	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), CheckoutOf: b.checkoutOf, patches: b.patched, used: b.used, trees: b.trees, closures: b.closures, kustomizations: b.judged}
 	result.tracePatches()
 	return result
 }

@@ -66,6 +66,16 @@ func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*reposi
 	return r.at(root), nil
 }
 
+// noteTree notes where the files of a Kustomization's source are, unless that is assumed only because the path is there.
+func (b *builder) noteTree(f *flux) {
+	ref := f.spec.SourceRef
+	source := Source{Kind: ref.Kind, Namespace: cmp.Or(ref.Namespace, f.object.Namespace), Name: ref.Name}
+	url := urlOf(f.artifact.source)
+	if f.source != nil || b.begins(ref, source.Namespace) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url)) {
+		b.trees[source] = f.repo.root
+	}
+}
+
 // standIn is the directory that --source names for a source, nil if there is none.
 func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error) {
 	for _, s := range r.o.Sources {

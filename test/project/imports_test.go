@@ -120,7 +120,7 @@ var imports = map[string][]string{
 		"internal/admission", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
 	},
 	"internal/judging": {
-		"internal/admission", "internal/console", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/load", "internal/manifest", "internal/marked", "internal/reconcile", "internal/report", "internal/rewrite", "internal/session", "internal/validate",
+		"internal/admission", "internal/chart", "internal/console", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/load", "internal/manifest", "internal/marked", "internal/reconcile", "internal/report", "internal/rewrite", "internal/session", "internal/status", "internal/validate",
 	},
 	"internal/recorded": {
 		"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/merge", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
