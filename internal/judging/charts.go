@@ -1,12 +1,11 @@
 package judging
 
 import (
-	"os"
-
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -67,7 +66,7 @@ func (v *Verdict) lookAt(f treeFile) error {
 }
 
 func (f treeFile) read() error {
-	root, err := os.OpenRoot(f.dir)
+	root, err := file.OpenRoot(f.dir)
 	if err != nil {
 		return err
 	}
