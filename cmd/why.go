@@ -28,13 +28,15 @@ func newWhyCommand(a *app) *cobra.Command {
 		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",
 		GroupID: groupCharts,
 		Short:   "Explain where an object comes from and how its version was chosen",
-		Long: `Explain one object: the file and kustomization it comes from, the fields that variables
+		Long: `Explain an object: the file and kustomization it comes from, the fields that variables
 or patches set, its source, its version constraint, how many versions are published, which
 one is selected and why its neighbours are not, which login would be used and where it is
 configured (never the login itself), how signatures are checked, and which objects depend
 on it.
 
 -o tree draws the path from the cluster to the source, with the candidate versions.
+
+If objects of several kinds, namespaces or clusters have the name, each is explained.
 
 Only the index or the list of tags is downloaded, and nothing is written.
 
@@ -64,17 +66,16 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 			var paths []*outline.Node
 			tracer := trace.Tracer{Console: a.console}
 			for _, in := range inputs {
-				obj, err := onlyAsked(in)
+				objects, err := askedObjects(in)
 				if err != nil {
 					usage = err
 					return nil
 				}
-				if obj == nil {
-					continue
+				for _, obj := range objects {
+					answer := tracer.Answer(in, obj, results)
+					answers = append(answers, answer)
+					paths = append(paths, tracer.Outline(in, a.worker.ObjectsOf(in, failuresOf(results))).Path(obj, answer)...)
 				}
-				answer := tracer.Answer(in, obj, results)
-				answers = append(answers, answer)
-				paths = append(paths, tracer.Outline(in, a.worker.ObjectsOf(in, failuresOf(results))).Path(obj, answer)...)
 			}
 			if len(answers) == 0 {
 				usage = exit.Usagef("no object is selected")
@@ -93,8 +94,9 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 	return c
 }
 
-// onlyAsked is the one object of a cluster that the arguments name, nil if it has none. What is made of a HelmRelease goes with it.
-func onlyAsked(in *load.Input) (*manifest.Object, error) {
+// askedObjects are those of a cluster that the arguments name: several, if these have the same name. What is made of a HelmRelease
+// goes with it.
+func askedObjects(in *load.Input) ([]*manifest.Object, error) {
 	var found []*manifest.Object
 	var names []string
 	for _, obj := range in.Inventory.Objects() {
@@ -102,13 +104,10 @@ func onlyAsked(in *load.Input) (*manifest.Object, error) {
 			found, names = append(found, obj), append(names, obj.String())
 		}
 	}
-	if len(found) == 1 {
-		return found[0], nil
+	if len(found) > 1 && len(in.Selectors) == 0 {
+		return nil, &exit.UsageError{Err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), Advice: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	return nil, &exit.UsageError{Err: fmt.Errorf("%d objects are selected: %s", len(found), console.Few(names)), Advice: "name one of them: helmsrc why -f FILE KIND/NAMESPACE/NAME"}
+	return found, nil
 }
 
 // failuresOf returns the results that failed: a run without a fetch finds out nothing else.
@@ -118,7 +117,7 @@ func failuresOf(results []*reconcile.Result) []*reconcile.Result {
 
 func whyFormats() []string { return []string{treeFormat, "yaml", "json", "mermaid", "dot"} }
 
-// writeAnswers writes an answer as one document, and those of several clusters one after the other.
+// writeAnswers writes an answer as one document, and several ones one after the other.
 func writeAnswers(w io.Writer, answers []*trace.Answer, format string) error {
 	if format == "json" {
 		return records.Encode(w, answers, false)
