@@ -13,9 +13,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/config"
 )
 
-// helpColumns is how wide help may become. Where the terminal is narrower, it is that.
+// The width of help without a terminal, and the limits of what it takes of one.
 const (
-	helpColumns    = 99
+	helpColumns    = 80
+	maxHelpColumns = 99
 	minHelpColumns = 40
 )
 
@@ -145,7 +146,7 @@ func (h *helpPages) usage(c *cobra.Command) error {
 	var b strings.Builder
 	b.WriteString("Usage:\n")
 	if c.Runnable() {
-		fmt.Fprintf(&b, "  %s\n", c.UseLine())
+		fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(wrapped(c.UseLine(), columns-4), "\n", "\n    "))
 	}
 	if c.HasAvailableSubCommands() {
 		fmt.Fprintf(&b, "  %s [command]\n", c.CommandPath())
@@ -208,7 +209,7 @@ func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet, columns 
 func (h *helpPages) columns() int {
 	if h.terminal != nil {
 		if width, _, ok := h.terminal(); ok {
-			return min(helpColumns, max(minHelpColumns, width-1))
+			return min(maxHelpColumns, max(minHelpColumns, width-1))
 		}
 	}
 	return helpColumns
