@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 // A Sink takes what is downloaded. Reset is called before every attempt: it discards what was written so far.
@@ -85,7 +86,7 @@ func NewClient(c Config) *Client {
 		c.Dial = new(net.Dialer).DialContext
 	}
 	if c.Sleep == nil {
-		c.Sleep = sleep
+		c.Sleep = work.Sleep
 	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
@@ -93,17 +94,6 @@ func NewClient(c Config) *Client {
 	hosts := &unresolved{hosts: map[string]*net.DNSError{}}
 	c.Dial = hosts.dialer(c.Dial)
 	return &Client{Config: c, limit: newLimiter(c.PerHost), unresolved: hosts, transports: map[string]http.RoundTripper{}}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // Transport returns the Transport for an identity that belongs to the host of base. Repositories with the same

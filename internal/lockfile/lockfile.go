@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 // failure is why a lock file cannot be read or written.
@@ -83,12 +84,9 @@ func Change(ctx context.Context, name string, change func(*lock.Lock)) (changed 
 		if !passing || n == attempts {
 			return changed, err
 		}
-		wait := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // that not all wait for equally long is no secret
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			return false, context.Cause(ctx)
-		case <-wait.C:
+		wait := pause/2 + rand.N(pause) //nolint:gosec // that not all wait for equally long is no secret
+		if err := work.Sleep(ctx, wait); err != nil {
+			return false, err
 		}
 	}
 }

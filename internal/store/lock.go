@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 const (
@@ -138,23 +140,12 @@ func waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
 			return nil, err
 		}
 		v.forget() // as long as nothing is ours, the directory can be removed
-		if err := pause(ctx, wait); err != nil {
+		if err := work.Sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 		if waited += wait; waited >= noticeAfter && waited-wait < noticeAfter {
 			notice(ctx)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

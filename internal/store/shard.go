@@ -28,23 +28,12 @@ func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
 // WriteShard records that a part is complete. Several processes may do so at once: the lock is that of the shared records.
 func (s *Store) WriteShard(ctx context.Context, shard Shard) error {
-	root, err := s.created()
-	if err != nil {
-		return err
-	}
 	shard.FormatVersion = recordFormat
 	data, err := json.Marshal(shard)
 	if err != nil {
 		return err
 	}
-	v := s.newView(root)
-	defer v.close()
-	lock, err := waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
-	if err != nil {
-		return fmt.Errorf("lock %s: %w", shardFile, err)
-	}
-	defer lock.Close()
-	return s.writeFile(v, shardFile, bytes.NewReader(append(data, '\n')))
+	return s.exclusive(ctx, shardFile, func(v *view) error { return s.writeFile(v, shardFile, bytes.NewReader(append(data, '\n'))) })
 }
 
 // RemoveShard is for a run that begins: until it is over, the directory holds no complete part.

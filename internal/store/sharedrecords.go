@@ -134,6 +134,26 @@ func (s *Store) saveShared(ctx context.Context) error {
 
 // rewrite changes the file; s.shared.mu must be held.
 func (s *Store) rewrite(ctx context.Context, change func(recordTexts)) error {
+	return s.exclusive(ctx, sharedRecordsFile, func(v *view) error {
+		records, err := v.readShared()
+		var unusable *RecordError
+		if err != nil && !errors.As(err, &unusable) { // that one is replaced
+			return err
+		}
+		change(records)
+		if err := records.check(); err != nil {
+			return err
+		}
+		if err := s.writeFile(v, sharedRecordsFile, records); err != nil {
+			return err
+		}
+		s.shared.open, s.shared.records = true, records
+		return nil
+	})
+}
+
+// exclusive changes a file of the whole directory, which it makes, while no other process changes one.
+func (s *Store) exclusive(ctx context.Context, file string, change func(*view) error) error {
 	root, err := s.created()
 	if err != nil {
 		return err
@@ -142,23 +162,10 @@ func (s *Store) rewrite(ctx context.Context, change func(recordTexts)) error {
 	defer v.close()
 	lock, err := waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
 	if err != nil {
-		return fmt.Errorf("lock %s: %w", sharedRecordsFile, err)
+		return fmt.Errorf("lock %s: %w", file, err)
 	}
 	defer lock.Close()
-	records, err := v.readShared()
-	var unusable *RecordError
-	if err != nil && !errors.As(err, &unusable) { // that one is replaced
-		return err
-	}
-	change(records)
-	if err := records.check(); err != nil {
-		return err
-	}
-	if err := s.writeFile(v, sharedRecordsFile, records); err != nil {
-		return err
-	}
-	s.shared.open, s.shared.records = true, records
-	return nil
+	return change(v)
 }
 
 // openShared reads the file, once; s.shared.mu must be held.

@@ -5,6 +5,7 @@ package work
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Memo does something once per key and run and remembers the answer, failures
@@ -69,4 +70,16 @@ func Ordered(n, limit int, work func(i int)) {
 		})
 	}
 	running.Wait()
+}
+
+// Sleep waits, but no longer than its context lives.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

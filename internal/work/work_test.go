@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestMemoFailure: a failure is remembered like an answer, and belongs to its key alone.
@@ -119,5 +120,18 @@ func TestOrderedStarts(t *testing.T) {
 	Ordered(50, 1, func(i int) { order = append(order, i) })
 	if !slices.IsSorted(order) || len(order) != 50 {
 		t.Errorf("%v", order)
+	}
+}
+
+// TestSleep waits for the time, or ends with the cause of its context.
+func TestSleep(t *testing.T) {
+	if err := Sleep(t.Context(), 0); err != nil {
+		t.Errorf("error %v", err)
+	}
+	over := errors.New("over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(over)
+	if err := Sleep(ctx, time.Hour); !errors.Is(err, over) {
+		t.Errorf("error %v", err)
 	}
 }

@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	"internal/heap":     {},
 	"internal/bound":    {"internal/finding"},
 	"internal/lock":     {"internal/bound"},
-	"internal/lockfile": {"internal/file", "internal/finding", "internal/lock", "internal/rewrite"},
+	"internal/lockfile": {"internal/file", "internal/finding", "internal/lock", "internal/rewrite", "internal/work"},
 	"internal/diff":     {},
 	"internal/plan":     {"internal/diff", "internal/finding"},
 	"internal/helm":     {"internal/finding"},
@@ -56,13 +56,13 @@ var imports = map[string][]string{
 	"internal/chart":       {"internal/bound", "internal/finding", "internal/tree"},
 	"internal/index":       {"internal/finding", "internal/resolve"},
 	"internal/report":      {"internal/finding", "internal/manifest", "internal/outline", "internal/plan", "internal/table"},
-	"internal/store":       {"internal/bound", "internal/digest", "internal/file", "internal/finding"},
+	"internal/store":       {"internal/bound", "internal/digest", "internal/file", "internal/finding", "internal/work"},
 	"internal/merge":       {"internal/digest", "internal/store", "internal/work"},
 	"internal/render":      {"internal/bound", "internal/cel", "internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
 	"internal/tree":        {"internal/digest", "internal/file", "internal/finding"},
 	"internal/values":      {"internal/bound", "internal/finding"},
 	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/finding"},
-	"internal/fetch":       {"internal/auth", "internal/digest", "internal/file", "internal/finding", "internal/resolve", "internal/tree"},
+	"internal/fetch":       {"internal/auth", "internal/digest", "internal/file", "internal/finding", "internal/resolve", "internal/tree", "internal/work"},
 
 	"internal/cache": {"internal/digest", "internal/file", "internal/finding"},
 
@@ -126,7 +126,7 @@ var imports = map[string][]string{
 		"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/merge", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
 	},
 	"internal/listing": {
-		"internal/chart", "internal/console", "internal/foresee", "internal/inventory", "internal/manifest", "internal/reconcile", "internal/records", "internal/report", "internal/resolve", "internal/store", "internal/table",
+		"internal/console", "internal/foresee", "internal/inventory", "internal/manifest", "internal/reconcile", "internal/records", "internal/report", "internal/resolve", "internal/store", "internal/table",
 	},
 	"internal/publish": {"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/manifest", "internal/report", "internal/rewrite"},
 	"cmd": {
