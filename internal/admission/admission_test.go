@@ -38,6 +38,9 @@ func TestRefusals(t *testing.T) {
 		{"several", replace("  interval: 5m\n", "  interval: 5\n  reconcileStrategy: x\n"), "7:3",
 			invalid + `[spec.interval: Invalid value: "integer": spec.interval in body must be of type string: "integer", spec.reconcileStrategy: Unsupported value: "x": supported values: "ChartVersion", "Revision"]`,
 			"a duration has a unit, as in 90s or 10m"},
+		{"days", replace("interval: 5m", "interval: 7d"), "7:3", invalid + `spec.interval: Invalid value: "7d": spec.interval in body should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`, "a duration has no days: write 168h"},
+		{"a word", replace("interval: 5m", "interval: 10 Minutes"), "7:3", invalid + `spec.interval: Invalid value: "10 Minutes": spec.interval in body should match '^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$'`, "write 10m"},
+		{"a misspelt kind", replace("kind: HelmRepository", "kind: HelmRepositry"), "9:5", invalid + `spec.sourceRef.kind: Unsupported value: "HelmRepositry": supported values: "HelmRepository", "GitRepository", "Bucket"`, "did you mean HelmRepository?"},
 		{"two that are missing", replace("  chart: podinfo\n  interval: 5m\n", ""), "5:1", invalid + "[spec.chart: Required value, spec.interval: Required value]", ""},
 
 		{"unknown field", replace("chart: podinfo", "chrat: podinfo"), "6:3", strict + `unknown field "spec.chrat"`, "did you mean spec.chart?"},

@@ -50,7 +50,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):
-		return "a duration has a unit, as in 90s or 10m"
+		return durationHint(text)
 	case r.obj.Kind == "OCIRepository" && e.Field == "spec.url" && strings.HasPrefix(text, "http"):
 		_, rest, _ := strings.Cut(text, "://")
 		return "write oci://" + rest
@@ -63,8 +63,33 @@ func (r *review) hint(path []any, e *field.Error) string {
 			return fmt.Sprintf(`a build drops the quotes around ${%s}: put quotes inside its value, as in %s: '"1.10"'`, name, name)
 		}
 		return quoteHint
+	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Properties["name"] != nil:
+		return "write a map, as in {name: " + text + "}"
+	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Type == "integer":
+		return "write a whole number, without quotes"
+	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Type == "boolean":
+		return "write true or false, without quotes"
+	case e.Type == field.ErrorTypeNotSupported && text != "":
+		// Another first letter is another word: a HelmRepository is no misspelt GitRepository.
+		if near, ok := finding.Nearest(text, r.schema.at(path).Enum); ok && strings.EqualFold(near[:1], text[:1]) {
+			return "did you mean " + near + "?"
+		}
 	}
 	return ""
+}
+
+// durationHint writes a duration as Flux reads it. It knows no days, and no unit of more than two letters.
+func durationHint(text string) string {
+	unit := strings.ToLower(strings.TrimLeft(text, "0123456789"))
+	number, err := strconv.Atoi(text[:len(text)-len(unit)])
+	switch unit = strings.TrimSpace(unit); {
+	case err != nil || number > 1000 || unit == "":
+	case unit == "d" || strings.HasPrefix(unit, "day"):
+		return fmt.Sprintf("a duration has no days: write %dh", 24*number)
+	case unit[0] == 'h' || unit[0] == 's' || unit == "m" || strings.HasPrefix(unit, "min"):
+		return fmt.Sprintf("write %d%c", number, unit[0])
+	}
+	return "a duration has a unit, as in 90s or 10m"
 }
 
 // variableAt is the variable that the value of a field is written as, "" if it is not written as one.

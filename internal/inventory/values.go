@@ -93,6 +93,11 @@ func (e *ValuesTypeError) Error() string {
 	return "spec.values is not a map: helm-controller would silently ignore it"
 }
 
+// Hint says how a text becomes a map.
+func (*ValuesTypeError) Hint() string {
+	return "write a map below spec.values; a | after the colon makes it a text"
+}
+
 // Finding is what is wrong.
 func (*ValuesTypeError) Finding() finding.Code { return finding.InvalidValues }
 

@@ -212,7 +212,7 @@ func (a *accumulator) order(o *types.SortOptions) error {
 	for i, s := range list {
 		a.list[i] = s.r
 	}
-	return a.unique("SortOrderTransformer: Failed to append to resources: may not add resource with an already registered id: %s")
+	return a.unique("SortOrderTransformer: Failed to append to resources: " + duplicateText)
 }
 
 // cleaned removes what kustomize notes of objects while it builds.
@@ -258,7 +258,7 @@ func (b *Build) Parse(text []byte) ([]*resource.Resource, error) {
 	if err := m.recount(); err != nil {
 		return nil, err
 	}
-	return m.list, m.unique("may not add resource with an already registered id: %s")
+	return m.list, m.unique(duplicateText)
 }
 
 // Objects reads objects of a file. kustomize resolves the anchors of all that it reads, and compares the keys of each mapping

@@ -149,7 +149,7 @@ func (m *objects) Append(r *resource.Resource) error {
 	id := r.CurId()
 	index := m.byCurrent()
 	if index[identityOf(id)] != nil {
-		return fmt.Errorf("may not add resource with an already registered id: %s", id)
+		return &DuplicateError{duplicateText, id}
 	}
 	index[identityOf(id)] = r
 	if m.ever != nil {
@@ -306,7 +306,7 @@ func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resourc
 		}
 	}
 	m.list = left
-	return m.unique("may not add resource with an already registered id: %s")
+	return m.unique(duplicateText)
 }
 
 // patchFor returns a copy of a patch as kustomize merges it with objects of a kind.
@@ -320,6 +320,16 @@ func patchFor(gvk resid.Gvk, patch *resource.Resource) (*resource.Resource, erro
 	return own, nil
 }
 
+const duplicateText = "may not add resource with an already registered id: %s"
+
+// DuplicateError is an object that comes from two places.
+type DuplicateError struct {
+	format string
+	id     resid.ResId
+}
+
+func (e *DuplicateError) Error() string { return fmt.Sprintf(e.format, e.id) }
+
 // unique fails if two objects are called the same.
 func (m *objects) unique(message string) error {
 	m.forget()
@@ -327,7 +337,7 @@ func (m *objects) unique(message string) error {
 	for _, r := range m.list {
 		id := r.CurId()
 		if m.current[identityOf(id)] != nil {
-			return fmt.Errorf(message, id)
+			return &DuplicateError{message, id}
 		}
 		m.current[identityOf(id)] = r
 	}

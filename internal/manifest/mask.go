@@ -84,7 +84,7 @@ func reference(key, value string) bool {
 	if strings.HasSuffix(key, "refs") || strings.HasSuffix(key, "ref") {
 		return strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[{")
 	}
-	return strings.HasSuffix(key, "name") || strings.HasSuffix(key, "generator") || key == "valueskey" || key == "key" && strings.HasPrefix(value, "{")
+	return strings.HasSuffix(key, "name") || strings.HasSuffix(key, "generator") || key == "valueskey" || key == "valuekey" || key == "key" && strings.HasPrefix(value, "{")
 }
 
 func valueLength(text string, flow bool) int {

@@ -175,8 +175,8 @@ func sharing(written, value any) (any, bool) {
 	return value, false
 }
 
-// unavailableError is what kustomize says of a part of it that Flux, and this program, turn off. Its own words name flags
-// that neither of them has.
+// unavailableError is what kustomize says, with what to do. Of a part of it that Flux, and this program, turn off, its own words name
+// flags that neither of them has.
 type unavailableError struct {
 	error
 	hint string
@@ -188,13 +188,15 @@ func (e *unavailableError) Unwrap() error { return e.error }
 // Hint says what to do instead.
 func (e *unavailableError) Hint() string { return e.hint }
 
-// unavailable returns the text of an error, with a hint where the error is that of a part that is turned off.
+// unavailable returns the text of an error, with a hint where it is known what to do.
 func unavailable(err, text error) error {
 	switch {
 	case errors.Is(err, kustomize.ErrNoHelm):
 		return &unavailableError{text, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts", true}
 	case types.IsErrOnlyBuiltinPluginsAllowed(err):
 		return &unavailableError{text, "Flux runs no plugins in a kustomization: commit what they make", false}
+	case errors.As(err, new(*kustomize.DuplicateError)):
+		return &unavailableError{text, "two entries bring this object: remove one, or change what the other brings with patches", false}
 	}
 	return text
 }
