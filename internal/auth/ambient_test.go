@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -158,6 +159,19 @@ func TestAmbientFiles(t *testing.T) {
 				t.Errorf("from %q, want %q", got.Source, test.want)
 			}
 		})
+	}
+}
+
+// TestAmbientWithheld: only a host that has a login misses it over plain HTTP.
+func TestAmbientWithheld(t *testing.T) {
+	file := write(t, user("a", "a.test"), t.TempDir(), "config.json")
+	for host, by := range map[string]string{"a.test": "http", "b.test": ""} {
+		a := auth.NewAmbient(auth.AmbientOptions{Getenv: environment(), RegistryConfig: file})
+		login, err := auth.LoginBy(t.Context(), a, auth.NewRoute(&url.URL{Scheme: "http", Host: host}, nil, nil), "x")
+		if err != nil || !login.Credential.IsZero() {
+			t.Errorf("%s: %v, %v", host, login.Source, err)
+		}
+		wantWithheld(t, login.Problem, by)
 	}
 }
 

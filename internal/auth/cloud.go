@@ -357,7 +357,6 @@ func (t *cloudTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(text), failing{err}), answer.Body}
 	answer.ContentLength = -1
-	answer.Header = answer.Header.Clone()
 	answer.Header.Del("Content-Length")
 	for _, values := range answer.Header {
 		for i := range values {

@@ -111,10 +111,7 @@ func RepositoryOf(url string) string {
 	var parts []string
 	for part := range strings.SplitSeq(strings.ToLower(strings.Replace(host, ":", "_", 1)+"/"+path), "/") {
 		for noName().MatchString(part) && !isRepository(part) {
-			was := part
-			if part = strings.Trim(noName().ReplaceAllString(part, "-"), "._-"); part == was {
-				break
-			}
+			part = strings.Trim(noName().ReplaceAllString(part, "-"), "._-")
 		}
 		if part = strings.Trim(part, "._-"); part != "" {
 			parts = append(parts, part)

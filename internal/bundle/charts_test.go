@@ -264,6 +264,7 @@ func TestRepositoryOf(t *testing.T) {
 		"https://user:word@charts.test/A/B?token=x": "charts.test/a/b",
 		"ssh://git@git.test/charts.git":             "git.test/charts.git",
 		"https://charts.test/a//../b/.c/d_.e/__/f":  "charts.test/a/b/c/d-e/f",
+		"https://charts.test/a.%b":                  "charts.test/a-b",
 		"https://[::1]:8080/ä%20b":                  "1-8080/20b",
 	} {
 		if got := bundle.RepositoryOf(url); got != want {

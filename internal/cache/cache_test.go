@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -384,6 +385,26 @@ func TestPruneAndVerify(t *testing.T) {
 	}
 	if _, damaged, err := c.Verify(); len(damaged) != 0 || err != nil {
 		t.Errorf("%v, %v", damaged, err)
+	}
+}
+
+// TestPruneFails: bytes that cannot be removed are an error, and so is an answer.
+func TestPruneFails(t *testing.T) {
+	for _, kind := range []string{"blobs", "answers"} {
+		w := newWorld(t)
+		c := w.open()
+		keep(c, alice, "archive")
+		_, err := c.Prune(func(*cache.Entry) bool {
+			for _, file := range w.files(kind) {
+				if err := errors.Join(os.Remove(file), os.MkdirAll(filepath.Join(file, "in"), 0o700)); err != nil {
+					t.Error(err)
+				}
+			}
+			return true
+		})
+		if err == nil {
+			t.Errorf("%s: no error", kind)
+		}
 	}
 }
 

@@ -85,6 +85,22 @@ func TestInsertFields(t *testing.T) {
 	}
 }
 
+// TestReplaceFieldRefused: a field whose text is not found stays, and there is an error.
+func TestReplaceFieldRefused(t *testing.T) {
+	for _, before := range []string{"? a\n", "{? a}\n", "b: &x {a: 1}\nc: *x\n", "b: 1\n", "a: &x 1\n"} {
+		f := Parse([]byte(before))
+		d := f.documents[0]
+		mapping := d.Root
+		if at(d.Root, "a") == nil && at(d.Root, "b", "a") != nil {
+			mapping = at(d.Root, "b")
+		}
+		err := d.ReplaceField(mapping, "a", []Field{{Key: "c", Value: "d"}})
+		if got, edits, _ := f.Apply(); err == nil || edits > 0 || string(got) != before {
+			t.Errorf("%q became %q: %v", before, got, err)
+		}
+	}
+}
+
 func TestPut(t *testing.T) {
 	for before, after := range map[string]string{
 		"# h\na: 1\n---\nb: 2\n": "# h\na: 1\n---\nx: 1\n---\nb: 2\n",

@@ -121,6 +121,7 @@ apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
 metadata: {name: current}
 spec:
+  driftDetection: {ignore: [{paths: [/spec], target: {group: source.toolkit.fluxcd.io, version: v1beta2, kind: HelmChart}}]}
   values: {apiVersion: source.toolkit.fluxcd.io/v1beta2, kind: HelmRepository}
 ---
 apiVersion: ${version}
@@ -139,7 +140,7 @@ spec: {type: OCI, url: oci://x}
 	}
 	got := string(result.Files[0].Text)
 	for _, want := range []string{
-		"apiVersion: source.toolkit.fluxcd.io/v1 # old\n", "type: oci,", "first.yaml", "values: {apiVersion: source.toolkit.fluxcd.io/v1beta2,",
+		"apiVersion: source.toolkit.fluxcd.io/v1 # old\n", "type: oci,", "first.yaml", "group: source.toolkit.fluxcd.io, version: v1,", "values: {apiVersion: source.toolkit.fluxcd.io/v1beta2,",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
@@ -163,7 +164,7 @@ spec: {type: OCI, url: oci://x}
 		t.Errorf("asked for one: %q", texts(result.Changes))
 	}
 	in = inputOf(t, before)
-	in.Left = map[ID]bool{in.Objects[0].ID: true, in.Objects[3].ID: true}
+	in.Left = map[ID]bool{in.Objects[0].ID: true, in.Objects[1].ID: true, in.Objects[3].ID: true}
 	if result := Plan(in); len(result.Files)+len(result.Changes) > 0 {
 		t.Errorf("left: %q", texts(result.Changes))
 	}
@@ -259,6 +260,13 @@ func TestSources(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	if changes := texts(result.Changes); !strings.Contains(changes, "repo: nothing refers to it any more: removed") {
+		t.Errorf("changes %q", changes)
+	}
+
+	// Two releases with different versions.
+	_, release, _ := strings.Cut(fromRegistry, "---\n")
+	result = Plan(inputOf(t, fromRegistry+"---\n"+strings.NewReplacer("name: app", "name: two", "6.5.0+build", "6.5.1").Replace(release)))
+	if changes := texts(result.Changes); strings.Count(changes, "removed") != 1 {
 		t.Errorf("changes %q", changes)
 	}
 

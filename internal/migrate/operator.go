@@ -295,7 +295,6 @@ const maxSourceName = 50
 // free is a name for a source that nothing has, of its URL.
 func (p *planner) free(kind, namespace, url string) string {
 	_, url, _ = strings.Cut(url, "://")
-	_, url, _ = strings.Cut("@"+url, "@")
 	if _, after, ok := strings.Cut(url, "@"); ok {
 		url = after
 	}

@@ -117,6 +117,15 @@ func TestManyFindings(t *testing.T) {
 	if _, err := Annotations(&b, run, maxFindings); err != nil || strings.Contains(b.String(), "\x1b") || strings.Count(b.String(), "\n") != maxFindings {
 		t.Errorf("%d annotations: %v", strings.Count(b.String(), "\n"), err)
 	}
+	for severity, want := range map[finding.Severity]string{finding.Error: "Errors", finding.Warning: "Warnings and notes"} {
+		for i := range many {
+			many[i].Severity = severity
+		}
+		page := written(t, "markdown", &Run{Findings: append(many, many[:5]...)})
+		if before, _, _ := strings.Cut(page, "and 3 more"); strings.Count(page, "and 3 more") != 1 || !strings.Contains(before, want) {
+			t.Errorf("%s: %d times", want, strings.Count(page, "and 3 more"))
+		}
+	}
 	text := written(t, "sarif", run)
 	if !strings.Contains(text, run.bounded().omission()) || run.bounded().omission() == "" {
 		t.Error("SARIF does not say that findings are left out")

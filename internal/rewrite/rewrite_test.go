@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,5 +113,22 @@ func TestFind(t *testing.T) {
 	}
 	if found := Find(t.Context(), Options{Names: []string{filepath.Join(dir, "nowhere")}}); len(found.Errors) != 1 {
 		t.Errorf("%v", found.Errors)
+	}
+}
+
+// TestCreate writes a file that is not there, and leaves one that is as it is.
+func TestCreate(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "a")
+	if err := Create(name, []byte("first")); err != nil {
+		t.Error(err)
+	}
+	if err := Create(name, []byte("second")); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(name); string(text) != "first" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(name)); len(entries) != 1 || err != nil {
+		t.Errorf("%v, %v", entries, err)
 	}
 }
