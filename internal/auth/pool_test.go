@@ -2,34 +2,31 @@ package auth
 
 import (
 	"errors"
+	"io"
 	"net"
-	"strings"
+	"os"
+	"syscall"
 	"testing"
-
-	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// Whatever happens first, the alert, the reset or the failed write: the answer is the alert.
-func TestRefusedCertificateIsAlwaysAnAlert(t *testing.T) {
-	w := newWorld(t)
-	for proto, addr := range map[string]string{"h2": "repo.test:443", "http/1.1": "repo.test:8443"} {
-		config, err := w.kit.CA.ServerConfig("repo.test", true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.NextProtos = []string{proto}
-		s, err := helmtest.Serve(w.Network, addr, config, ok)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(s.Close)
-		id := newIdentity(secrets{ca: w.kit.CA.Cert})
-		for range 30 {
-			_, err := get(t, w.transport(t, TransportOptions{Identity: id, Base: mustParse(t, s.URL)}), t.Context(), s.URL, nil)
-			var op *net.OpError
-			if !errors.As(err, &op) || op.Op != "remote error" || !strings.Contains(err.Error(), "tls: ") {
-				t.Fatalf("%s: got %v", proto, err)
-			}
+type failingConn struct {
+	net.Conn
+	err error
+}
+
+func (c failingConn) Write(b []byte) (int, error) { return len(b) - 1, c.err }
+
+// TestPatientConn: only what the other side did to a connection is left to the reader.
+func TestPatientConn(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 2}, {net.ErrClosed, 2}, {os.ErrDeadlineExceeded, 2}, {syscall.EPIPE, 3}, {syscall.ECONNRESET, 3}, {io.ErrUnexpectedEOF, 3},
+	} {
+		n, err := patientConn{failingConn{err: test.err}}.Write([]byte("abc"))
+		if n != test.want || test.want == 3 && err != nil || test.want == 2 && !errors.Is(err, test.err) {
+			t.Errorf("%v: %d, %v", test.err, n, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package bundle_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -203,6 +204,28 @@ func TestChartsArchive(t *testing.T) {
 	}
 	if !bytes.Equal(texts[0], texts[1]) {
 		t.Error("the order of the charts is in the bundle")
+	}
+}
+
+// TestChartsLost: what cannot be read any more is not left out.
+func TestChartsLost(t *testing.T) {
+	t.Parallel()
+	for i, lost := 0, 1; i < lost; i++ {
+		parent := t.TempDir()
+		c := charts(t, &store.Scratch{Parent: parent})
+		if err := c.Archive(t.Context(), "https://charts.test/stable/", section(packaged(t, "6.5.0")), nil, false); err != nil {
+			t.Fatal(err)
+		}
+		blobs, err := filepath.Glob(filepath.Join(parent, "*", "*", "blobs", "sha256", "*"))
+		if lost = len(blobs); err != nil || lost < 3 {
+			t.Fatalf("%v, %v", blobs, err)
+		}
+		if err := errors.Join(os.Remove(blobs[i]), os.Mkdir(blobs[i], 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write(t.Context(), filepath.Join(t.TempDir(), "charts.tar"), false, nil, carried(t), bundle.Base{}); err == nil {
+			t.Errorf("%s: no error", blobs[i])
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ func TestRedirect(t *testing.T) {
 		urls             []string // of the objects that the document becomes
 		refusal, written string
 		refused, lost    string
+		patched          bool
 	}{
 		{name: "redirected", urls: []string{mirror}, written: "  interval: 1h\n  url: " + mirror + "\n", lost: lost},
 		{name: "in two clusters", urls: []string{mirror, mirror}, written: "  url: " + mirror + "\n", lost: lost},
@@ -31,10 +32,15 @@ func TestRedirect(t *testing.T) {
 		{name: "there already", urls: []string{"https://charts.test"}},
 		{name: "two URLs", urls: []string{mirror, mirror + "/two"}, refused: "repo: its url stays: in another cluster it is another one"},
 		{name: "one stays", urls: []string{mirror, ""}, refused: "repo: its url stays: in another cluster it is another one"},
+		{name: "patched", urls: []string{mirror}, patched: true, refused: "repo: its url stays: what is applied differs in spec.url from what stands there: a kustomization, a variable or an alias changes it, edit it there"},
+		{name: "patched, and no source of the mirror", urls: []string{""}, patched: true},
 		{name: "refused", urls: []string{""}, refusal: "it is too long", refused: "repo: its url stays: it is too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := inputOf(t, mirrored)
+			if test.patched {
+				in.Objects[0].Content["spec"].(map[string]any)["url"] = "https://other.test"
+			}
 			urls := map[*Object]string{in.Objects[0]: test.urls[0]}
 			for _, url := range test.urls[1:] {
 				o := *in.Objects[0]
