@@ -30,7 +30,10 @@ type judged struct {
 
 // judgeObjects looks for what is wrong with the objects of a cluster, until the context ends.
 func (v *Verdict) judgeObjects(ctx context.Context, j *judged) {
-	j.targets = v.w.Targets(j.in)
+	var err error
+	if j.targets, err = v.w.Targets(ctx, j.in); err != nil {
+		return
+	}
 	for _, adm := range j.targets {
 		if ctx.Err() != nil {
 			return

@@ -21,10 +21,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
+// admittedAtOnce is how many objects are admitted before the context is looked at.
+const admittedAtOnce = 256
+
 // Targets admits the selected objects, in input order, each with the sources that
 // it needs before it where these were not selected themselves. Rejected objects
-// are reported and left out.
-func (l *Reader) Targets(in *Input) []*admission.Admitted {
+// are reported and left out. The error is that of the context.
+func (l *Reader) Targets(ctx context.Context, in *Input) ([]*admission.Admitted, error) {
 	chosen := map[*manifest.Object]*admission.Admitted{}
 	before := map[*manifest.Object][]*admission.Admitted{} // sources from outside the input, by what brought them
 	inInput := map[*manifest.Object]bool{}
@@ -35,7 +38,12 @@ func (l *Reader) Targets(in *Input) []*admission.Admitted {
 			wanted = append(wanted, obj)
 		}
 	}
-	in.Inventory.AdmitAll(wanted)
+	for part := range slices.Chunk(wanted, admittedAtOnce) {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		in.Inventory.AdmitAll(part)
+	}
 	for _, obj := range wanted {
 		adm, err := in.Inventory.Admit(obj)
 		if err != nil {
@@ -45,6 +53,9 @@ func (l *Reader) Targets(in *Input) []*admission.Admitted {
 		chosen[obj] = adm
 	}
 	for _, obj := range wanted {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if chosen[obj] == nil {
 			continue
 		}
@@ -71,7 +82,7 @@ func (l *Reader) Targets(in *Input) []*admission.Admitted {
 		}
 	}
 	l.ReportNotes(in)
-	return targets
+	return targets, nil
 }
 
 // ReportNotes names the files beside the input that were used, each once.

@@ -134,7 +134,11 @@ func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 	for _, obj := range in.Inventory.Objects() {
 		l.present[lock.Key{Cluster: locked.Cluster, Object: obj.Kind + "/" + obj.Namespace + "/" + obj.Name}] = true
 	}
-	targets := l.w.WithoutHome(in, l.w.Targets(in), l.shared.Options())
+	targets, err := l.w.Targets(ctx, in)
+	if err != nil {
+		return fmt.Errorf("the run is not complete: %w", err)
+	}
+	targets = l.w.WithoutHome(in, targets, l.shared.Options())
 	l.Code = exit.Worst(l.Code, in.Code)
 	if l.o.Update {
 		locked.Again = l.again(in, targets)

@@ -142,17 +142,24 @@ func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b B
 			return nil, exit.Failed, err
 		}
 	}
-	choose := func() []*admission.Admitted {
+	var ended error
+	choose := func() (targets []*admission.Admitted) {
 		if b.Idle {
 			return nil
 		}
-		targets := w.WithoutHome(m.In, w.Targets(m.In), m.Options)
+		if targets, ended = w.Targets(ctx, m.In); ended != nil {
+			return nil
+		}
+		targets = w.WithoutHome(m.In, targets, m.Options)
 		if b.Of == nil {
 			return targets
 		}
 		return b.Of(m, targets)
 	}
 	results, forgotten := w.Reconcile(ctx, s, m.In, choose, m.Store, m.Options, b.Then)
+	if ended != nil {
+		return nil, exit.Failed, fmt.Errorf("the run is not complete: %w", ended)
+	}
 	w.ReportNotes(m.In)
 	code := m.In.Code
 	for _, r := range results {
