@@ -101,6 +101,38 @@ func TestJoinRefuses(t *testing.T) {
 	}
 }
 
+// TestJoinParts joins all parts of a selection, and refuses a part of one.
+func TestJoinParts(t *testing.T) {
+	t.Parallel()
+	var dirs []string
+	for i := range 2 {
+		dir := t.TempDir()
+		st, err := store.Open(dir, store.Options{
+			Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: func() time.Time { return time.Unix(1_700_000_000, 0) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(st.WriteShard(t.Context(), store.Shard{Index: i, Count: 2, Selection: "a"}), st.Close()); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	w, printed := inputs.Worker()
+	code, err := Join(t.Context(), w, &session.StoreOptions{Dir: t.TempDir(), Records: 2}, dirs, 1)
+	if err != nil || code != exit.OK || !strings.Contains(printed.String(), "2 directories: 0 objects joined, 0 were there, 0 left out") {
+		t.Errorf("code %d, error %v\n%s", code, err, printed)
+	}
+	code, err = Join(t.Context(), w, &session.StoreOptions{Dir: t.TempDir(), Records: 2}, dirs[:1], 1)
+	if err == nil || code != exit.Usage || err.Error() != "no directory holds shard 1/2" {
+		t.Errorf("one part: code %d, error %v", code, err)
+	}
+	code, err = Join(t.Context(), w, &session.StoreOptions{Dir: t.TempDir(), Records: 2}, []string{dirs[0], dirs[0]}, 1)
+	if err == nil || code != exit.Usage || !strings.HasSuffix(err.Error(), "is named twice") {
+		t.Errorf("twice: code %d, error %v", code, err)
+	}
+}
+
 // TestOfInputs reports the objects that were never fetched, and has them fail.
 func TestOfInputs(t *testing.T) {
 	t.Parallel()

@@ -133,6 +133,45 @@ func TestBecause(t *testing.T) {
 	}
 }
 
+// TestDecided names what gave a field another value than the one in its file: a patch before a variable.
+func TestDecided(t *testing.T) {
+	t.Parallel()
+	w, _ := inputs.Worker()
+	in := inputs.Read(t, w, load.Options{}, map[string]string{
+		"sync.yaml": `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec: {interval: 5m, prune: true, path: ./apps, sourceRef: {kind: GitRepository, name: fleet}, postBuild: {substitute: {version: 6.x}}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: fleet, namespace: flux-system}
+spec: {interval: 5m, url: "https://git.example.org/fleet"}
+`,
+		"apps/all.yaml": releases,
+		"apps/more.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: more, namespace: apps}
+spec: {interval: 5m, chart: podinfo, version: "${version}", sourceRef: {kind: HelmRepository, name: charts}}
+`,
+		"apps/kustomization.yaml": `resources: [all.yaml, more.yaml]
+patches:
+  - target: {kind: HelmRelease, name: one}
+    patch: '[{"op": "replace", "path": "/spec/chart/spec/version", "value": "5.x"}]'
+`,
+	})[0]
+	tracer := Tracer{w.Console}
+	for _, test := range []struct{ kind, name, field, by string }{
+		{"HelmChart", "more", "spec.version", "the variable version"},
+		{"HelmRelease", "one", "spec.chart.spec.version", "the patch "},
+	} {
+		a := tracer.Answer(in, find(t, in, test.kind, test.name), nil)
+		if len(a.Decided) != 1 || a.Decided[0].Field != test.field || !strings.HasPrefix(a.Decided[0].By, test.by) {
+			t.Errorf("%s: %+v", test.name, a.Decided)
+		}
+	}
+}
+
 // TestOutline puts objects below their sources, and names a source that is in no file.
 func TestOutline(t *testing.T) {
 	t.Parallel()
@@ -147,6 +186,13 @@ func TestOutline(t *testing.T) {
 	}
 	for _, n := range tracer.Outline(in, nil).Selected() {
 		walk(n)
+	}
+	if len(tracer.Outline(in, nil).Selected()) == 0 {
+		t.Error("the outline is empty")
+	}
+	in.Selectors = []load.Selector{{Kind: "OCIRepository", Name: "image"}}
+	if selected := tracer.Outline(in, nil).Selected(); len(selected) != 1 || len(selected[0].Children) != 1 || selected[0].Children[0].Name != "image" {
+		t.Errorf("selected: %+v", selected)
 	}
 	for _, want := range []string{"HelmRepository/charts", "HelmRelease/one", "HelmRepository/missing", "HelmRelease/two", "OCIRepository/image"} {
 		if !slices.Contains(names, want) {
