@@ -21,7 +21,7 @@ is_version() { [[ $1 =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; }
 
 get() { curl --proto '=https' --tlsv1.2 --fail --silent --show-error --location --retry 3 --max-time 300 "$@"; }
 
-# The version that was asked for, with a v. Nothing else goes into URLs and names of files.
+# The requested version, with a v. Nothing else goes into URLs and names of files.
 wanted() {
 	local version=${VERSION:-}
 	if [[ -z $version ]]; then

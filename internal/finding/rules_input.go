@@ -13,7 +13,7 @@ func inputRules() []Rule {
 		{
 			Code: Syntax, Name: "syntax", Group: groupInput, Severity: Error, Lasting: true,
 			Summary:     "A file is not valid YAML or JSON, or holds no manifests",
-			Explanation: "Nothing of the file is used. A chart's templates are no manifests either: render them first.",
+			Explanation: "Nothing of the file is used. The templates of a chart are not manifests either: render them first.",
 			Fix:         "Fix the file at the line that is named.",
 			Example:     "apiVersion: " + sourceV1 + "\nkind: HelmRepository\n  metadata: {name: charts}\n",
 			Better:      repository(httpURL),
@@ -37,7 +37,7 @@ func inputRules() []Rule {
 		{
 			Code: NotBuilt, Name: "not-built", Group: groupInput, Severity: Error, Lasting: true,
 			Summary:     "A kustomization cannot be built",
-			Explanation: "kustomize refuses what a kustomization file or a Kustomization of Flux asks for. In a cluster none of its objects would be applied; here none of them takes part in the run.",
+			Explanation: "kustomize refuses a kustomization file, or a setting of a Kustomization of Flux. In a cluster, none of its objects would be applied; here, none of them takes part in the run.",
 			Fix:         "Fix the kustomization file, or the file that the message names.",
 		},
 		{
@@ -82,7 +82,7 @@ func admissionRules() []Rule {
 		{
 			Code: UnknownField, Name: "unknown-field", Group: groupAdmission, Severity: Error,
 			Summary:     "A field does not exist in the kind",
-			Explanation: "kubectl apply and Flux's server-side apply refuse unknown fields. Where they are let through, the setting is dropped without a word.",
+			Explanation: "kubectl apply and Flux's server-side apply refuse unknown fields. If they are accepted, the setting is silently dropped.",
 			Fix:         "Correct the name of the field, or move it to where it belongs.",
 			Example:     repository(httpURL + "intervall: 5m\n"),
 			Better:      repository(httpURL),

@@ -82,7 +82,7 @@ func (e *SettingsError) Hint() string { return e.hint }
 // Transient is false.
 func (e *SettingsError) Transient() bool { return false }
 
-// unsigned says that there is no signature at all, of the kind that was looked for. What is not signed is not what was asked for.
+// unsigned says that there is no signature at all of the kind that is required. Such a chart is not trusted.
 func unsigned(text string) error {
 	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted | finding.Lasting, Text: text}
 }

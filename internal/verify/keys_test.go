@@ -132,7 +132,7 @@ func TestCosignOtherBytes(t *testing.T) {
 		must(p.T, sign(key, p.target()))
 		p.on("/blobs/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
 		_, err := verify.Cosign(timeout(p.T), p.subject, withKeys(key))
-		refused(p.T, err, "is not what was asked for")
+		refused(p.T, err, "has the wrong content")
 	})
 }
 

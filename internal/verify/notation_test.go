@@ -278,7 +278,7 @@ func TestNotationFailures(t *testing.T) {
 		refused(t, err, "exceeds the limit of 1048576 bytes")
 		p.on("/manifests/sha256:", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
 		_, err = verify.Notation(timeout(t), p.subject, trusting("audit", a.Certificate))
-		refused(t, err, "is not what was asked for")
+		refused(t, err, "has the wrong content")
 	}
 }
 

@@ -185,7 +185,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 		return nil, badAnswer(u, a.code)
 	}
 	if got := a.digest(d); got != d {
-		return nil, &RefusedError{Message: what + " is not what was asked for", Err: &digest.MismatchError{Want: d, Got: got}}
+		return nil, &RefusedError{Message: what + " has the wrong content", Err: &digest.MismatchError{Want: d, Got: got}}
 	}
 	return a, nil
 }

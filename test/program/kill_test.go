@@ -109,7 +109,7 @@ spec: {interval: 5m, url: "http://git.test/charts.git", ref: {branch: main}}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// The references are asked for, and then the files, for which the server lets it wait.
+		// The references are requested, and then the files, which the server delays.
 		s.world.Servers["git"].Log.AwaitCount(before + 3)
 		return cmd
 	}

@@ -69,7 +69,7 @@ func filesBelow(t *testing.T, dir string) map[string]os.FileInfo {
 	return files
 }
 
-// A run over 300 charts from 25 sources asks no server for anything twice: not for what is asked for by its version and by a
+// A run over 300 charts from 25 sources sends no request twice: not for what is requested by its version and by a
 // range, with other values, or by two sources of one repository.
 func TestNothingTwice(t *testing.T) {
 	const sources, each = 25, 12

@@ -239,6 +239,6 @@ var errSize = errors.New("it has another size than its manifest says")
 // notPromised says that a registry serves something else than it has promised. It would do so again.
 func notPromised(what string, err error) error {
 	return &finding.Problem{
-		Code: finding.DigestMismatch, Class: finding.Untrusted | finding.Lasting, Text: fmt.Sprintf("%s is not what was asked for: %v", what, err), Err: err,
+		Code: finding.DigestMismatch, Class: finding.Untrusted | finding.Lasting, Text: fmt.Sprintf("%s has the wrong content: %v", what, err), Err: err,
 	}
 }
