@@ -77,7 +77,6 @@ func (r *Release) valuesText(differs func(path []any) bool, side string) ([]byte
 	}
 	var text bytes.Buffer
 	w := values.WriteOptions{
-		Inline: inlineShown(r.Object),
 		Hide: func(path []any) string {
 			if differs(path) {
 				return values.Hidden + " " + side
@@ -85,6 +84,7 @@ func (r *Release) valuesText(differs func(path []any) bool, side string) ([]byte
 			return values.Hidden
 		},
 	}
+	showInline(&w, r.Object)
 	if err := origins.Write(&text, r.composed, w); err != nil {
 		return nil, fmt.Errorf("cannot print the values of %s: %w", r.Object, err)
 	}

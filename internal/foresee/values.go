@@ -71,7 +71,7 @@ func (w Work) releaseValues(ctx context.Context, to io.Writer, o values.WriteOpt
 	if origins == nil || err != nil {
 		return code, err
 	}
-	o.Inline = inlineShown(release.Object)
+	showInline(&o, release.Object)
 	if err := origins.Write(to, composed, o); err != nil {
 		return exit.Failed, fmt.Errorf("cannot print the values of %s: %w", release.Object, err)
 	}
@@ -157,12 +157,26 @@ func (w Work) oneRelease(in *load.Input) (*admission.Admitted, error) {
 	return adm, nil
 }
 
-// inlineShown are the inline values of a release without what came from Secrets.
-func inlineShown(obj *manifest.Object) map[string]any {
+// showInline has the inline values of a release written without what came from Secrets, their keys included.
+func showInline(o *values.WriteOptions, obj *manifest.Object) {
 	spec, _ := obj.Content["spec"].(map[string]any)
 	document := map[string]any{"spec": map[string]any{"values": spec["values"]}}
 	shown, _ := obj.Conceal(document).(map[string]any)
-	spec, _ = shown["spec"].(map[string]any)
-	inline, _ := spec["values"].(map[string]any)
-	return inline
+	o.Inline = manifest.At[map[string]any](shown, "spec", "values")
+	o.Key = func(path []any, name string) string {
+		here := func(all any) (is, has bool) {
+			m, is := manifest.ValueAt(all, path).(map[string]any)
+			_, has = m[name]
+			return is, has
+		}
+		if text := obj.Secrets.Text(name); text != name {
+			return text
+		}
+		if _, written := here(spec["values"]); written {
+			if is, same := here(o.Inline); is && !same {
+				return values.Hidden
+			}
+		}
+		return name
+	}
 }

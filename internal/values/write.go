@@ -19,6 +19,8 @@ type WriteOptions struct {
 	// Inline are the inline values as they may be shown. Where they differ from those that were composed they are
 	// written in their place.
 	Inline map[string]any
+	// Key is a key of the map at a path as it may be shown; nil shows all.
+	Key func(path []any, name string) string
 	// Hide is what stands for a value of a Secret; nil is Hidden for all.
 	Hide func(path []any) string
 }
@@ -139,7 +141,11 @@ func (w *writer) hidden(path []any) string {
 func (w *writer) mapping(m map[string]any, path []any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		key, value := w.leaf(name), w.node(m[name], append(slices.Clone(path), name))
+		shown := name
+		if w.options.Key != nil && !w.options.ShowSecrets {
+			shown = w.options.Key(path, name)
+		}
+		key, value := w.leaf(shown), w.node(m[name], append(slices.Clone(path), name))
 		switch w.leaves[len(w.leaves)-1].(type) {
 		case map[string]any, []any:
 			// A comment behind a list or a map would stand behind its last value.
