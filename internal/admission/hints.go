@@ -64,7 +64,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 		}
 		return quoteHint
 	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Properties["name"] != nil:
-		return "write a map, as in {name: " + text + "}"
+		return "write a map, as in {name: NAME}" // the text may be a password
 	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Type == "integer":
 		return "write a whole number, without quotes"
 	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Type == "boolean":
