@@ -65,7 +65,7 @@ func runRules() []Rule {
 		{
 			Code: UnknownChart, Name: "unknown-chart", Group: groupRun, Severity: Error,
 			Summary:     "The source has no such chart",
-			Explanation: "The index has no entry of that name, or the source has no chart at that path. validate looks where the files of the source are here.",
+			Explanation: "The index has no entry of that name, or the source has no chart at that path. validate looks for the path if the files of the source are available.",
 			Fix:         "Correct spec.chart: the name of an entry of the index, of a repository of the registry, or the path of a directory with a valid Chart.yaml.",
 		},
 		{
