@@ -38,7 +38,7 @@ func TestOperatedHints(t *testing.T) {
 		"no such field": {repository, finding.Certificate, "refer with spec.certSecretRef to a Secret",
 			"refer with spec.certSecretRef to a Secret; a release of Flux 1 has no such field: write the release for Flux 2 with 'helmsrc migrate', which has it"},
 		"the catalogue's hint": {&manifest.Object{Kind: "HelmChart", Namespace: "default", Name: "c", Origin: release}, finding.UnknownChart, "",
-			"correct spec.chart.name: it is the name of an entry of the index, or of a repository of the registry"},
+			"correct spec.chart.name: the name of an entry of the index, of a repository of the registry, or the path of a directory with a valid Chart.yaml"},
 		"another name": {repository, finding.Certificate, "spec.url has to begin with http://", "spec.chart.repository has to begin with http://"},
 	} {
 		var hints []string
