@@ -71,7 +71,8 @@ func (b *builder) noteTree(f *flux) {
 	ref := f.spec.SourceRef
 	source := Source{Kind: ref.Kind, Namespace: cmp.Or(ref.Namespace, f.object.Namespace), Name: ref.Name}
 	url := urlOf(f.artifact.source)
-	if f.source != nil || b.begins(ref, source.Namespace) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url)) {
+	here := b.begins(ref, source.Namespace) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url))
+	if f.source != nil || here && repositoryRoot(f.repo.root, "") == f.repo.root {
 		b.trees[source] = f.repo.root
 	}
 }

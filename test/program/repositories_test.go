@@ -63,6 +63,12 @@ func TestRepositories(t *testing.T) {
 			if slices.Sort(clusters); !slices.Equal(slices.Compact(clusters), whole) {
 				t.Errorf("the clusters have\n%s\nall of it has\n%s", strings.Join(clusters, "\n"), strings.Join(whole, "\n"))
 			}
+			// A cycle is one finding, of the first of its members that a run judges.
+			ofCycle := func(line string) bool {
+				_, about, found := strings.Cut(line, " HS126 ")
+				_, message, _ := strings.Cut(about, ": ")
+				return found && slices.ContainsFunc(whole, func(w string) bool { return strings.Contains(w, " HS126 ") && strings.HasSuffix(w, ": "+message) })
+			}
 			stdout, _ := validate(t, "-R", "-f", ".", "--unreached")
 			unreached := strings.Fields(stdout)
 			for _, name := range manifestsHere(t) {
@@ -70,7 +76,7 @@ func TestRepositories(t *testing.T) {
 					continue
 				}
 				of := func(found []string) []string {
-					return slices.DeleteFunc(slices.Clone(found), func(line string) bool { return !strings.HasPrefix(line, name+":") })
+					return slices.DeleteFunc(slices.Clone(found), func(line string) bool { return !strings.HasPrefix(line, name+":") || ofCycle(line) })
 				}
 				if changed := of(judge(t, "--lookup-dir", ".", name)); !slices.Equal(changed, of(whole)) {
 					t.Errorf("%s: changed it has\n%s\nall of it has\n%s", name, strings.Join(changed, "\n"), strings.Join(of(whole), "\n"))
