@@ -50,7 +50,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 	case e.Field == "spec.timeout" && strings.Contains(text, "h"):
 		return "a timeout has no hours: write 60m for 1h"
 	case isDuration(path):
-		return durationHint(text)
+		return durationHint(text, e.Field == "spec.timeout")
 	case r.obj.Kind == "OCIRepository" && e.Field == "spec.url" && strings.HasPrefix(text, "http"):
 		_, rest, _ := strings.Cut(text, "://")
 		return "write oci://" + rest
@@ -78,12 +78,16 @@ func (r *review) hint(path []any, e *field.Error) string {
 	return ""
 }
 
-// durationHint writes a duration as Flux reads it. It knows no days, and no unit of more than two letters.
-func durationHint(text string) string {
-	unit := strings.ToLower(strings.TrimLeft(text, "0123456789"))
-	number, err := strconv.Atoi(text[:len(text)-len(unit)])
-	switch unit = strings.TrimSpace(unit); {
+// durationHint writes a duration as Flux reads it. It knows no days, and no unit of more than two letters; a timeout has no hours
+// either.
+func durationHint(text string, timeout bool) string {
+	rest := strings.TrimLeft(text, "0123456789")
+	number, err := strconv.Atoi(strings.TrimSuffix(text, rest))
+	unit := strings.ToLower(strings.TrimSpace(rest))
+	switch {
 	case err != nil || number > 1000 || unit == "":
+	case (unit == "d" || strings.HasPrefix(unit, "day")) && timeout:
+		return fmt.Sprintf("a timeout has no days: write %dm", 24*60*number)
 	case unit == "d" || strings.HasPrefix(unit, "day"):
 		return fmt.Sprintf("a duration has no days: write %dh", 24*number)
 	case unit[0] == 'h' || unit[0] == 's' || unit == "m" || strings.HasPrefix(unit, "min"):
