@@ -60,18 +60,19 @@ func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 	if rule, ok := Lookup(string(f.Code)); !ok || !rule.Silenceable() {
 		return "", false
 	}
-	reason, silenced = s.cycles[f.cycle()]
+	cycle := f.cycle()
+	reason, silenced = s.cycles[cycle]
 	for _, i := range s.list {
 		if i.Covers(f.Pos) && i.names(f.Code) {
 			i.used[f.Code], silenced = true, true
 			reason = cmp.Or(reason, i.Reason)
 		}
 	}
-	if silenced && f.Code == DependencyCycle {
+	if silenced && cycle != (cycleKey{}) {
 		if s.cycles == nil {
 			s.cycles = map[cycleKey]string{}
 		}
-		s.cycles[f.cycle()] = reason
+		s.cycles[cycle] = reason
 	}
 	return reason, silenced
 }

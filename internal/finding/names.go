@@ -9,8 +9,8 @@ const maxNearest = 64
 // proportion to their number.
 const maxCompared = 1 << 17
 
-// Nearest is the known name that was probably meant: the one with the fewest changed letters, if they are few and not all of them. Equal
-// except for case is nearer than anything else. Of very many names the first are looked at.
+// Nearest is the known name that was probably meant: the one with the fewest changed letters, if they are few and not all of them.
+// Equal except for case is nearer than anything else. Of very many names the first are looked at.
 func Nearest(name string, known []string) (string, bool) {
 	if len(name) > maxNearest {
 		return "", false
