@@ -14,6 +14,9 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 // link makes a symbolic link in a source.
@@ -167,6 +170,25 @@ func TestLoadDirRefuses(t *testing.T) {
 				t.Errorf("tells where the source is: %v", err)
 			}
 		})
+	}
+}
+
+// TestFindNear says what may be meant by a path that does not exist.
+func TestFindNear(t *testing.T) {
+	s := source(t, "charts/podinfo/Chart.yaml", minimal, "charts/hidden/Chart.yaml", minimal)
+	s.Filter = func(name string, _ bool) tree.Choice {
+		if name == "charts/hidden" {
+			return tree.DropAll
+		}
+		return tree.Keep
+	}
+	for path, want := range map[string]string{
+		"charts/podinof": "did you mean charts/podinfo?", "./chart/podinfo": "did you mean charts?",
+		"charts/hiden": "", "charts/podinfo/templates/x": "", "other": "",
+	} {
+		if _, err := s.Find(path); strings.Join(finding.Hints(err), "") != want {
+			t.Errorf("%s: %q, want %q", path, finding.Hints(err), want)
+		}
 	}
 }
 

@@ -222,7 +222,7 @@ func (s Source) Find(chartPath string) (*Found, error) {
 func (s Source) nearby(name string) string {
 	dir := path.Dir(name)
 	real, _, err := s.resolve(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && dir != "." {
 		return s.nearby(dir)
 	}
 	if err != nil {
@@ -230,7 +230,9 @@ func (s Source) nearby(name string) string {
 	}
 	var names []string
 	for _, e := range s.neighbours(real) {
-		names = append(names, e.Name())
+		if !s.hidden(path.Join(dir, e.Name()), e.IsDir()) {
+			names = append(names, e.Name())
+		}
 	}
 	near, ok := finding.Nearest(path.Base(name), names)
 	if !ok {

@@ -29,7 +29,7 @@ func (v *Verdict) chart(j *judged, adm *admission.Admitted) []finding.Finding {
 		return nil
 	}
 	if err := v.lookAt(treeFile{dir: dir, chart: obj.Spec.Chart}); err != nil {
-		return []finding.Finding{validate.At(adm.Object, finding.UnknownChart, status.InvalidChartReference.Wrap(err).Error(), finding.Hints(err), "spec", "chart")}
+		return validate.Failed(j.in.Inventory, adm, finding.UnknownChart, status.InvalidChartReference.Wrap(err), "spec", "chart")
 	}
 	for i, name := range chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) {
 		f := treeFile{dir: dir, values: name, optional: obj.Spec.IgnoreMissingValuesFiles}
@@ -39,7 +39,7 @@ func (v *Verdict) chart(j *judged, adm *admission.Admitted) []finding.Finding {
 			err = f.read()
 		}
 		if err != nil {
-			return []finding.Finding{validate.At(adm.Object, finding.ValuesFiles, status.ValuesFilesError.Wrap(err).Error(), finding.Hints(err), "spec", "valuesFiles", i)}
+			return validate.Failed(j.in.Inventory, adm, finding.ValuesFiles, status.ValuesFilesError.Wrap(err), "spec", "valuesFiles", i)
 		}
 	}
 	return nil

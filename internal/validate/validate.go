@@ -54,6 +54,13 @@ func Object(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding
 	return found
 }
 
+// Failed is a mistake of an object that was found elsewhere, none if it depends on what is not known.
+func Failed(inv *inventory.Inventory, adm *admission.Admitted, code finding.Code, err error, path ...any) []finding.Finding {
+	v := newValidation(inv, adm)
+	v.fail(code, err, path...)
+	return v.findings
+}
+
 func newValidation(inv *inventory.Inventory, adm *admission.Admitted) *validation {
 	return &validation{inv: inv, secrets: credential.NewReader(inv.Set(), credential.Options{}), adm: adm}
 }
