@@ -61,7 +61,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, d
 	if address, ok := errors.AsType[*kustomize.AddressError](err); ok {
 		return nil, fmt.Errorf("%s: %s: %w", address.Field, redacted(address.Address), address)
 	}
-	text := unavailable(err, r.plainError(fs.unquoted(err)))
+	text := advised(err, r.plainError(fs.unquoted(err)))
 	if entry, ok := errors.AsType[*kustomize.EntryError](err); ok {
 		return nil, r.placed(entry, text, !fs.lacking)
 	}
@@ -175,28 +175,28 @@ func sharing(written, value any) (any, bool) {
 	return value, false
 }
 
-// unavailableError is what kustomize says, with what to do. Of a part of it that Flux, and this program, turn off, its own words name
-// flags that neither of them has.
-type unavailableError struct {
+// advisedError is what kustomize says, with what to do. What it says itself of parts that Flux, and this program, turn off, names flags
+// that neither of them has.
+type advisedError struct {
 	error
 	hint string
 	helm bool // the build would have to run helm
 }
 
-func (e *unavailableError) Unwrap() error { return e.error }
+func (e *advisedError) Unwrap() error { return e.error }
 
 // Hint says what to do instead.
-func (e *unavailableError) Hint() string { return e.hint }
+func (e *advisedError) Hint() string { return e.hint }
 
-// unavailable returns the text of an error, with a hint where it is known what to do.
-func unavailable(err, text error) error {
+// advised returns the text of an error, with a hint where it is known what to do.
+func advised(err, text error) error {
 	switch {
 	case errors.Is(err, kustomize.ErrNoHelm):
-		return &unavailableError{text, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts", true}
+		return &advisedError{text, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts", true}
 	case types.IsErrOnlyBuiltinPluginsAllowed(err):
-		return &unavailableError{text, "Flux runs no plugins in a kustomization: commit what they make", false}
+		return &advisedError{text, "Flux runs no plugins in a kustomization: commit what they make", false}
 	case errors.As(err, new(*kustomize.DuplicateError)):
-		return &unavailableError{text, "two entries bring this object: remove one, or change what the other brings with patches", false}
+		return &advisedError{text, "two entries bring this object: remove one, or change what the other brings with patches", false}
 	}
 	return text
 }

@@ -136,7 +136,7 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 // forOthers reports whether a build that nothing leads to needs helm, which Flux does not run: where Kustomizations say what Flux
 // applies, it is for another program.
 func (b *builder) forOthers(err error) bool {
-	off, ok := errors.AsType[*unavailableError](err)
+	off, ok := errors.AsType[*advisedError](err)
 	return ok && off.helm && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
 }
 

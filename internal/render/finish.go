@@ -172,7 +172,7 @@ func (b *builder) substitute(f *flux, o built, v *variables) *finishing {
 }
 
 // spoils reports whether the Kustomization fails as a whole in the cluster. A variable without a value fails it only where
-// that is asked for.
+// that is requested.
 func (p *finishing) spoils(v *variables) bool {
 	_, unset := errors.AsType[*unsetError](p.err)
 	return p.err != nil && (!unset || v.unset == UnsetFails)

@@ -62,7 +62,7 @@ func (b *builder) locateOrPark(o *manifest.Object) {
 
 // finishAll goes on with what waits until nothing does that can. Where everything lacks something, first sources are fetched
 // whose Secrets are there, as they may hold variables; then the first Kustomization goes on without its variables, then the
-// next ResourceSet makes its objects, then the other sources are fetched. A source that is not in the cluster is asked for once all
+// next ResourceSet makes its objects, then the other sources are fetched. A source that is not in the cluster is requested once all
 // has entered.
 func (b *builder) finishAll() {
 	for b.ctx.Err() == nil {
