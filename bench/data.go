@@ -40,7 +40,7 @@ func scaleOf(o *options) scale {
 	return scale{Indexes: slices.Concat([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50), lockedSizes(25, 12)), Tags: 10_000, Many: 100, Objects: 500, Apps: 2000, HookApps: 120, HomeApps: 350, Clusters: 30, ClusterApps: 20}
 }
 
-// chosen is the chart and version that is asked for: one in the middle.
+// chosen is the chart and version that is requested: one in the middle.
 func (s size) chosen() (chart, version string) {
 	return indextest.ChartName(s.Charts / 2), indextest.Version(s.Versions / 2)
 }
@@ -58,7 +58,7 @@ func newArchive(name, version string) (helmtest.Chart, []byte, error) {
 	return c, b, err
 }
 
-// writeRepository writes an index and the archives that it is asked for into a directory.
+// writeRepository writes an index and the given archives into a directory.
 func writeRepository(dir string, s size, many int) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

@@ -55,7 +55,7 @@ func (j *job) manyManifests(prefix string) (string, error) {
 	return j.manifests(objects...)
 }
 
-// oneLocked fetches one chart of an index, whose place a lock says. The index is not asked for.
+// oneLocked fetches one chart of an index, whose place a lock says. The index is not requested.
 func oneLocked(i int) []contender {
 	manifests := func(j *job) (string, error) {
 		chart, version := j.scale.Indexes[i].chosen()

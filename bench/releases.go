@@ -86,7 +86,7 @@ func releases(ctx context.Context, program string, count, shards int) error {
 	return row("merge", merge...)
 }
 
-// serveReleases serves the repositories, and counts what is asked for.
+// serveReleases serves the repositories, and counts the requests.
 func serveReleases(ctx context.Context) (addr string, requests *atomic.Int64, err error) {
 	files := map[string][]byte{}
 	for source := range releaseSources {

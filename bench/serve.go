@@ -34,7 +34,7 @@ import (
 // process's.
 const serveCommand = "serve-for-bench"
 
-// tagPage is the page size of the registry, whatever it is asked for.
+// tagPage is the page size of the registry, whatever is requested.
 const tagPage = 100
 
 // ociChart is the chart with very many tags.

@@ -67,7 +67,7 @@ func dockerJSONError(cause error) error {
 }
 
 // parseDockerConfig reads a docker configuration. An entry whose credential is malformed is only an error once it is
-// asked for: it may be for a registry that is not used.
+// requested: it may be for a registry that is not used.
 func parseDockerConfig(data []byte) (*dockerConfig, error) {
 	if len(data) > maxDockerConfigBytes {
 		return nil, errDockerConfigSize

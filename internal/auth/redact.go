@@ -135,7 +135,7 @@ func RedactURLError(err error) error {
 var errMalformedURL = errors.New("malformed user, password, host or port")
 
 // ScrubURL replaces the password and the query values of a URL in a text from outside. Servers and proxies like to quote
-// what they were asked for.
+// what was requested of them.
 func ScrubURL(text string, u *url.URL) string {
 	if _, has := u.User.Password(); has || !publicUsername(u.Scheme+"://", u.User.Username()) {
 		text = (*Identity)(nil).WithUserinfo(u.User).Scrub(text)

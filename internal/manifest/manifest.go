@@ -118,7 +118,7 @@ func (o *Object) Group() string { return groupOf(o.APIVersion) }
 
 // Position finds a field: strings name map keys, ints index lists. It is the place of the key, or of the list element.
 // A field that is not there has the position of the nearest parent that is. The file is parsed again when it is first
-// asked for, so that objects without findings cost nothing.
+// requested, so that objects without findings cost nothing.
 func (o *Object) Position(path ...any) Pos {
 	if o.Origin != nil {
 		return o.Origin.Position(o.originPath(path)...)

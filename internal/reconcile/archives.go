@@ -102,7 +102,7 @@ func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) 
 
 // keptProvenance returns the provenance file that an earlier run was given for an archive, if it will do: that of what is
 // locked, and whatever there is if no connection is to be opened. A manifest names its own by digest. It cannot say no:
-// where it is refused, the source is asked for the one that is there now.
+// where it is refused, the one that is there now is requested from the source.
 func (r *Reconciler) keptProvenance(chosen *resolvedChart) (content []byte, ok bool) {
 	if !r.o.Offline && !chosen.locked && chosen.Source != PinRegistry {
 		return nil, false

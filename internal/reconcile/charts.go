@@ -84,7 +84,7 @@ func (e *downloadError) Error() string {
 func (e *downloadError) Unwrap() error { return e.err }
 
 // checkArchive refuses what Helm could not load, and what is another chart than
-// the one that was asked for.
+// the one that was requested.
 func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})

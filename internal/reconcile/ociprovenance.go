@@ -16,7 +16,7 @@ import (
 )
 
 // provenanceSigner checks a chart against the provenance file in its artifact, as
-// --keyring asks. What is no chart has no such file, and is not asked for one: the
+// --keyring asks. What is no chart has no such file, and none is requested: the
 // signer is nil then.
 func (p *ociReconciliation) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
 	artifact, err := p.r.manifestOf(ctx, at)

@@ -300,7 +300,7 @@ const (
 )
 
 // verifyArtifact makes sure that a trusted identity signed the digest, where
-// that is asked for. It runs on every run, as it does for charts.
+// that is requested. It runs on every run, as it does for charts.
 func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	signer, err := p.verified(checks{
 		asked:      obj.Spec.Verify != nil,

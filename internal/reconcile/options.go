@@ -45,7 +45,7 @@ type Options struct {
 	// warn or ignore.
 	IndexDigest string
 	// AllowNameMismatch accepts an archive whose name or version is another than
-	// the one that was asked for.
+	// the one that was requested.
 	AllowNameMismatch bool
 	// Cluster is the directory of the cluster of the input, "" without one.
 	Cluster string
@@ -155,7 +155,7 @@ func Timeout(name string, after time.Duration) error {
 	return fetch.NewTimeout(name, after)
 }
 
-// A Carrier takes to another place what a run fetches. It is asked for each object and each dependency of a chart, by many
+// A Carrier takes to another place what a run fetches. It is asked about each object and each dependency of a chart, by many
 // goroutines.
 type Carrier interface {
 	// Image takes what a registry has under a digest and, unless it is empty, under a tag, with all that refers to it.

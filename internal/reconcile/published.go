@@ -136,7 +136,7 @@ func (c *registryCharts) list(ctx context.Context, found *Published) error {
 }
 
 // choose fills in what was published and chosen. An exact version that is not published any more is no error here: what
-// there is instead is what was asked for.
+// there is instead is what was requested.
 func (p *Published) choose(candidates []resolve.Candidate, wanted string, err error) error {
 	if err != nil && !errors.Is(err, resolve.ErrNoMatch) {
 		return err

@@ -15,7 +15,7 @@ import (
 )
 
 // verifyChart makes sure that a trusted identity signed the chart, where that
-// is asked for. It runs on every run, also when the artifact is reused: who was
+// is requested. It runs on every run, also when the artifact is reused: who was
 // trusted yesterday may not be today.
 func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
 	signer, err := p.verified(checks{

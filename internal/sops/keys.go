@@ -56,7 +56,7 @@ func (k *Keys) AddPGP(text []byte) error {
 		switch {
 		case e.PrivateKey == nil:
 		case e.PrivateKey.Encrypted:
-			return errors.New("the PGP private key has a passphrase, which cannot be asked for")
+			return errors.New("the PGP private key has a passphrase: use a key without one")
 		default:
 			found++
 		}

@@ -19,7 +19,7 @@ import (
 const cachedSignatures = "signature"
 
 // A Memory holds what earlier runs were answered when they looked for signatures. What has a digest is served from it; what
-// a tag names, and what refers to a digest, is asked for each time, because a signature may be withdrawn: unless no
+// a tag names, and what refers to a digest, is requested each time, because a signature may be withdrawn: unless no
 // connection is to be opened, or the caller says that the last answer will do.
 type Memory struct {
 	Answers cache.Memory

@@ -77,7 +77,7 @@ func (s *indexScan) consume(r io.Reader) error {
 // Neither can be an index, and what a YAML parser says about them does not help.
 var (
 	errWebPage    = errors.New("the answer is a web page, not an index")
-	errCompressed = errors.New("the answer is a compressed file, although no compression was asked for")
+	errCompressed = errors.New("the answer is a compressed file, although no compression was requested")
 )
 
 // head keeps the beginning of what is read.

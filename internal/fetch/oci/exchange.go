@@ -206,7 +206,7 @@ func (r *watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// manifestDigest computes the digest of a manifest with the algorithm that it was asked for by, or that the registry
+// manifestDigest computes the digest of a manifest with the algorithm that it was requested by, or that the registry
 // names it by, and compares.
 func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, error) {
 	asked := u.Path[strings.LastIndex(u.Path, "/")+1:]

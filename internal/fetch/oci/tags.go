@@ -45,7 +45,7 @@ func (e *NoTagsError) Hint() string {
 	if len(e.Tags) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; others can only be asked for exactly", len(e.Tags))
+	return fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; any other has to be named exactly", len(e.Tags))
 }
 
 // Tags lists the tags of a chart as the registry has them, in its order. It is an error if none of them can be a
