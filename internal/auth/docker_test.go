@@ -181,3 +181,17 @@ func FuzzHelperName(f *testing.F) {
 		}
 	})
 }
+
+// TestBoundedBuffer: what a helper prints is kept up to the bound, and nothing of what goes beyond.
+func TestBoundedBuffer(t *testing.T) {
+	var b boundedBuffer
+	for _, test := range []struct {
+		more, kept int
+		full       bool
+	}{{maxHelperBytes - 1, maxHelperBytes - 1, false}, {2, maxHelperBytes - 1, true}, {1, maxHelperBytes, true}, {1, maxHelperBytes, true}} {
+		n, err := b.Write(make([]byte, test.more))
+		if b.full != test.full || b.buffer.Len() != test.kept || (err == nil) != (n == test.more) {
+			t.Errorf("%d more: %d written, %v; %d kept, full %v", test.more, n, err, b.buffer.Len(), b.full)
+		}
+	}
+}

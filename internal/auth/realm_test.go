@@ -120,6 +120,8 @@ func TestChallenges(t *testing.T) {
 		{`Negotiate, Basic realm="x"`, "basic", "x", ""},
 		{`Negotiate abc==, Bearer realm="https://a.test"`, "bearer", "https://a.test", ""},
 		{`Bearer realm="unterminated`, "bearer", "unterminated", ""},
+		{`Bearer realm="ends\`, "bearer", `ends\`, ""},
+		{"Bearer realm\t=\ta\tservice = b", "bearer", "a", "b"},
 		{`="x"`, "", "", ""},
 		{``, "", "", ""},
 		{strings.Repeat(`Basic a=b, `, 1000), "basic", "", ""},
@@ -127,6 +129,19 @@ func TestChallenges(t *testing.T) {
 		c, _ := chooseChallenge(parseChallenges(map[string][]string{"Www-Authenticate": {test.header}}))
 		if c.scheme != test.scheme || c.params["realm"] != test.realm || c.params["service"] != test.service {
 			t.Errorf("%.60s: got %s %v", test.header, c.scheme, c.params)
+		}
+	}
+}
+
+// TestCutToken: the characters of a token are those of RFC 9110.
+func TestCutToken(t *testing.T) {
+	const all = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if token, rest := cutToken(all); token != all || rest != "" {
+		t.Errorf("%q, %q", token, rest)
+	}
+	for c := range rune(256) {
+		if token, rest := cutToken("a" + string(c)); (rest == "") != strings.ContainsRune(all, c) || token+rest != "a"+string(c) {
+			t.Errorf("%q is cut into %q and %q", "a"+string(c), token, rest)
 		}
 	}
 }

@@ -9,16 +9,20 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	godigest "github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/content/memory"
 	layouts "oras.land/oras-go/v2/content/oci"
+	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
+	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -172,6 +176,94 @@ func whole(t *testing.T, name string, from oras.ReadOnlyGraphTarget, repo *remot
 	}
 }
 
+// mirrors are repositories of one registry, below its charts.
+type mirrors struct{ *remote.Repository }
+
+func (m mirrors) Remote(name string) (*remote.Repository, error) {
+	if strings.Contains(name, "refused") {
+		return nil, errors.New("refused")
+	}
+	repo, err := remote.NewRepository(m.Reference.Registry + "/charts/" + name)
+	if err == nil {
+		repo.Client, repo.PlainHTTP = m.Client, m.PlainHTTP
+	}
+	return repo, err
+}
+
+func (mirrors) Retry(ctx context.Context, try func(context.Context, int) error) error {
+	return try(ctx, 1)
+}
+
+// TestMirror: a copy says what was sent, what was there, and which tag named something else before.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	repo, d := served(t, "distribution")
+	name := filepath.Join(t.TempDir(), "charts.tar")
+	c := charts(t, &store.Scratch{Parent: t.TempDir()})
+	if err := c.Image(t.Context(), repo, d, "6.7.1_build"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(t.Context(), name, false, []byte("a lock"), carried(t), bundle.Base{}); err != nil {
+		t.Fatal(err)
+	}
+	from, err := bundle.Open(t.Context(), []string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	chart := from.Names[slices.IndexFunc(from.Names, func(n bundle.Name) bool { return n.Digest == d })]
+	untagged, missing, refused := chart, chart, chart
+	untagged.Tag, missing.Digest, refused.Repository = "", godigest.FromString("nothing"), "a.test/refused"
+	mirror := func(dry bool, names ...bundle.Name) string {
+		from.Names = names
+		var states []string
+		bundle.Mirror(t.Context(), from, mirrors{repo}, bundle.MirrorOptions{
+			To: "oci://registry.test/mirror", Limit: 2, Dry: dry, Started: func(bundle.Name) {},
+			Finished: func(c *bundle.Copy) {
+				if (c.Err != nil) != (c.State == bundle.Failed) {
+					t.Errorf("%s: %s, %v", c.Name, c.State, c.Err)
+				}
+				states = append(states, c.State)
+			},
+		})
+		return strings.Join(states, " ")
+	}
+	tagOf := func() digest.Digest {
+		to, err := mirrors{repo}.Remote(bundle.Below("oci://registry.test/mirror", chart.Repository))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tagged, err := to.Resolve(t.Context(), chart.Tag)
+		if err != nil && !errors.Is(err, errdef.ErrNotFound) {
+			t.Fatal(err)
+		}
+		return tagged.Digest
+	}
+	other := from.Names[slices.IndexFunc(from.Names, func(n bundle.Name) bool { return n.Digest != d })]
+	other.Tag = chart.Tag
+	for i, test := range []struct {
+		dry    bool
+		names  []bundle.Name
+		states string
+		tag    digest.Digest
+	}{
+		{false, []bundle.Name{missing, refused}, "failed failed", ""},
+		{true, []bundle.Name{chart, chart}, "copied copied", ""},
+		{false, []bundle.Name{untagged}, "copied", ""},
+		{true, []bundle.Name{untagged, chart}, "present copied", ""},
+		{false, []bundle.Name{other}, "copied", other.Digest},
+		{true, []bundle.Name{chart}, "moved", other.Digest},
+		{false, []bundle.Name{chart, chart, untagged}, "moved present present", d},
+	} {
+		if got := mirror(test.dry, test.names...); got != test.states {
+			t.Errorf("%d: %s, want %s", i, got, test.states)
+		}
+		if got := tagOf(); got != test.tag {
+			t.Errorf("%d: the tag is at %q, want %q", i, got, test.tag)
+		}
+	}
+}
+
 // Archives are stored as Helm would, in the same bytes whatever comes first.
 func TestChartsArchive(t *testing.T) {
 	t.Parallel()
@@ -204,6 +296,46 @@ func TestChartsArchive(t *testing.T) {
 	}
 	if !bytes.Equal(texts[0], texts[1]) {
 		t.Error("the order of the charts is in the bundle")
+	}
+}
+
+// TestChartsIndex: the index of the Helm repository has each chart once, newest first, and nothing else.
+func TestChartsIndex(t *testing.T) {
+	t.Parallel()
+	c := charts(t, &store.Scratch{Parent: t.TempDir()})
+	for _, version := range []string{"6.9.0", "6.10.0", "6.10.0-rc.1", "6.8.0+b", "6.8.0+c"} {
+		for _, source := range []string{"https://charts.test", "https://other.test"} {
+			if err := c.Archive(t.Context(), source, section(packaged(t, version)), []byte("provenance"), false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "charts")
+	if _, err := c.Write(t.Context(), dir, true, nil, carried(t), bundle.Base{}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "index.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index struct {
+		Entries map[string][]struct {
+			Version string
+			URLs    []string
+		}
+	}
+	if err := yaml.Unmarshal(text, &index); err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	for _, e := range index.Entries["podinfo"] {
+		versions = append(versions, e.Version)
+		if blob, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(e.URLs[0]))); err != nil || !bytes.Equal(blob, packaged(t, e.Version)) {
+			t.Errorf("%s is not at %v: %v", e.Version, e.URLs, err)
+		}
+	}
+	if got := strings.Join(versions, " "); got != "6.10.0 6.10.0-rc.1 6.9.0 6.8.0+c 6.8.0+b" || len(index.Entries) != 1 {
+		t.Errorf("versions %s of %d charts", got, len(index.Entries))
 	}
 }
 

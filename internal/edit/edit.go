@@ -309,7 +309,7 @@ func joined(d *Document, texts [][]byte) []byte {
 			out.Write(text)
 			continue
 		}
-		if last := out.Bytes(); len(last) > 0 && last[len(last)-1] != '\n' && last[len(last)-1] != '\r' {
+		if !broken(out.Bytes()) {
 			out.WriteString(ending)
 		}
 		if !bytes.HasPrefix(text, []byte("---")) {
@@ -317,10 +317,10 @@ func joined(d *Document, texts [][]byte) []byte {
 		}
 		out.Write(text)
 	}
-	if end := d.text[len(d.text)-1]; end != '\n' && end != '\r' { // the file ends so
+	if !broken(d.text) { // the file ends so
 		return bytes.TrimRight(out.Bytes(), "\r\n")
 	}
-	if last := out.Bytes(); last[len(last)-1] != '\n' && last[len(last)-1] != '\r' {
+	if !broken(out.Bytes()) {
 		out.WriteString(ending)
 	}
 	return out.Bytes()

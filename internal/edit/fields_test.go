@@ -105,6 +105,8 @@ func TestPut(t *testing.T) {
 	for before, after := range map[string]string{
 		"# h\na: 1\n---\nb: 2\n": "# h\na: 1\n---\nx: 1\n---\nb: 2\n",
 		"a: 1":                   "a: 1\n---\nx: 1",
+		"a: 1\r---\rb: 2\r":      "a: 1\r---\rx: 1\r---\rb: 2\r",
+		"a: 1\r":                 "a: 1\r---\rx: 1\r",
 		"\ufeffa: 1\r\n---\r\nb": "\ufeffa: 1\r\n---\r\nx: 1\r\n---\r\nb",
 		"--- {a: 1}\n...\n---\n": "--- {a: 1}\n---\nx: 1\n...\n---\n",
 	} {

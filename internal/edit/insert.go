@@ -100,7 +100,7 @@ type Region struct {
 // Region is the pending edit of a node. It is false without one, or if the edit is larger than a part of one line.
 func (d *Document) Region(n *yaml.Node) (Region, bool) {
 	i := d.spliceOf(n)
-	if i < 0 || countBreaks(d.text[d.splices[i].start:d.splices[i].end]) > 0 {
+	if i < 0 || bytes.ContainsAny(d.text[d.splices[i].start:d.splices[i].end], "\r\n") {
 		return Region{}, false
 	}
 	s := d.splices[i]

@@ -59,24 +59,17 @@ func LineLength(data []byte) int {
 	return i + 1
 }
 
-func countBreaks(data []byte) int {
-	n := 0
-	for at := 0; at < len(data); {
-		length := LineLength(data[at:])
-		if c := data[at+length-1]; c == '\n' || c == '\r' {
-			n++
-		}
-		at += length
-	}
-	return n
+// broken reports whether a text ends with a line break.
+func broken(text []byte) bool {
+	return bytes.HasSuffix(text, []byte("\n")) || bytes.HasSuffix(text, []byte("\r"))
 }
 
-// breaksOf are the offsets behind the line breaks that countBreaks counts.
+// breaksOf are the offsets behind the line breaks.
 func breaksOf(data []byte) []int {
 	found := []int{}
 	for at := 0; at < len(data); {
 		at += LineLength(data[at:])
-		if c := data[at-1]; c == '\n' || c == '\r' {
+		if broken(data[:at]) {
 			found = append(found, at)
 		}
 	}

@@ -128,7 +128,6 @@ type draft struct {
 	text     []byte
 	more     [][]byte // documents behind it
 	gone     bool
-	changed  bool
 }
 
 func (p *planner) read() {
@@ -206,7 +205,6 @@ func (t *draft) step(change func(d *edit.Document, root *yaml.Node) error) error
 	if err != nil {
 		return err
 	}
-	t.changed = t.changed || !bytes.Equal(text, t.text)
 	t.text = text
 	return nil
 }
@@ -241,9 +239,7 @@ func (p *planner) finish() {
 		if !t.gone {
 			texts = append([][]byte{t.text}, texts...)
 		}
-		if (t.changed || t.gone || len(t.more) > 0) && len(texts) > 0 {
-			t.document.Put(texts...)
-		}
+		t.document.Put(texts...)
 	}
 	for _, f := range p.files {
 		text, _, _ := f.edits.Apply()

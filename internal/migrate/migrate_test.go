@@ -203,6 +203,8 @@ func TestSourcesRefused(t *testing.T) {
 			want: "app: its chart stays in HelmRepository apps/repo: the Flux of the input has no spec.chartRef for OCIRepositories (upgrade Flux to 2.3 or later first)",
 		},
 		{name: "values files", old: "chart: podinfo", new: "chart: podinfo\n      valuesFiles: [a.yaml]", want: "with spec.chartRef there are no values files"},
+		{name: "a template that an alias may repeat", old: "chart:\n", new: "chart: &chart\n", want: "its chart stays in HelmRepository apps/repo: chart has an anchor that others may refer to"},
+		{name: "a repository that an alias may repeat", old: "type: oci", new: "type: &type oci", want: "its chart stays in HelmRepository apps/repo: all.yaml:1: type has an anchor that others may refer to"},
 		{name: "a suspended repository", old: "type: oci", new: "type: oci\n  suspend: true", want: "the repository is suspended"},
 		{name: "a variable", old: "6.5.0+build", new: "${version}", want: "a variable decides about it"},
 		{
@@ -320,7 +322,7 @@ func TestOperatedRefused(t *testing.T) {
 		{"values from nothing", operatedRelease(published, "  valuesFrom:\n  - {}\n"), "spec.valuesFrom[0] names nothing"},
 		{
 			"values of another namespace", operatedRelease(published, "  valuesFrom:\n  - secretKeyRef: {name: s, namespace: other}\n"),
-			"spec.valuesFrom[0] is in the namespace other",
+			"spec.valuesFrom[0] is in the namespace other, and helm-controller reads those of the release only (copy it into the namespace of the release)",
 		},
 		{
 			"a commit that is cut off, after something that would be lost",
@@ -331,7 +333,7 @@ func TestOperatedRefused(t *testing.T) {
 		{
 			"a login of another namespace",
 			operatedRelease("{git: 'https://git.test/x', path: a, secretRef: {name: s, namespace: other}}", ""),
-			"a GitRepository takes one of its own namespace only",
+			"a GitRepository takes one of its own namespace only (copy the Secret into the namespace of the release)",
 		},
 		{"an annotation", strings.Replace(operatedRelease(published, ""), "namespace: apps}", "namespace: apps, annotations: {fluxcd.io/ignore: 'true'}}", 1), "an annotation says that it is not applied"},
 		{"no namespace", strings.Replace(operatedRelease(published, ""), ", namespace: apps", "", 1), "it has no namespace"},

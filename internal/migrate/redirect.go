@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -72,7 +73,7 @@ func (p *planner) redirect(t *draft, to Mirror) {
 		}
 	}
 	p.result.Redirected = append(p.result.Redirected, t.objects...)
-	if !t.changed {
+	if bytes.Equal(t.text, t.document.Text()) {
 		return
 	}
 	p.result.Changes = append(p.result.Changes, t.note("url is "+urls[0], at))

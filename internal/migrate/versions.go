@@ -1,7 +1,6 @@
 package migrate
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -23,9 +22,7 @@ func (p *planner) versions() {
 		if !p.asked(t) {
 			continue
 		}
-		text := p.upgradeAll(t, t.text, t.first-1)
-		t.changed = t.changed || !bytes.Equal(text, t.text)
-		t.text = text
+		t.text = p.upgradeAll(t, t.text, t.first-1)
 	}
 }
 

@@ -31,6 +31,30 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// TestSharedFailing: what several nodes have in common stays in common, and takes no time for each way to it.
+func TestSharedFailing(t *testing.T) {
+	n, depth := &Node{Name: "last", State: Missing}, 100
+	for range depth {
+		n = &Node{Children: []*Node{n, {Name: "good"}, n}}
+	}
+	for _, left := range [][]*Node{Failing([]*Node{n}), Keep([]*Node{n}, func(n *Node) bool { return n.State == Missing })} {
+		for range depth {
+			if len(left) == 0 || left[0] != left[len(left)-1] {
+				t.Fatalf("%d nodes", len(left))
+			}
+			left = left[0].Children
+		}
+		if len(left) != 2 || left[0].Name != "last" {
+			t.Errorf("%+v", left)
+		}
+	}
+	for state, want := range map[string]int{"failed": 1, "interrupted": 1, Invalid: 1, Missing: 1, "ready": 0, Suspended: 0, "": 0} {
+		if got := Failing([]*Node{{State: state}}); len(got) != want {
+			t.Errorf("%q: %d nodes", state, len(got))
+		}
+	}
+}
+
 // TestHostileNames: no name ends its label, its line, or a comment.
 func TestHostileNames(t *testing.T) {
 	hostile := "x\"]; end\nclick n0 href \"javascript:alert(1)\"<img src=x onerror=alert(1)>`|\\\x1b[31m\u202e#quot;"

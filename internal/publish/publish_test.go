@@ -1,8 +1,11 @@
 package publish
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -100,6 +103,106 @@ func TestRepositoryRoot(t *testing.T) {
 		}
 	}
 }
+
+// TestPublish writes the reports that are wanted, with files as they are called from the root of the repository, for GitHub too.
+func TestPublish(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(root, ".git"), "")
+	write(t, filepath.Join(root, "sub", "a.yaml"), "")
+	t.Chdir(filepath.Join(root, "sub"))
+	here := manifest.Pos{File: "a.yaml", Line: 1}
+	found := []finding.Finding{{
+		Code: "HS001", Severity: finding.Error, Pos: here, Related: []manifest.Pos{here},
+		Blocks: []finding.Object{{Name: "b", Pos: here}}, Repair: &finding.Repair{Pos: here},
+	}}
+	var stdout, stderr bytes.Buffer
+	env := map[string]string{"GITHUB_OUTPUT": filepath.Join(root, "output"), "GITHUB_STEP_SUMMARY": filepath.Join(root, "summary")}
+	p := Publisher{Console: console.New(&stderr), Getenv: func(name string) string { return env[name] }, Stdout: &stdout}
+	publish := func(o Reports) (*report.Run, []error) {
+		stdout.Reset()
+		stderr.Reset()
+		run := &report.Run{Command: "fetch", Failed: 1, Findings: found, Silenced: found, Objects: []report.Object{
+			{Kind: "HelmChart", Name: "a\nb", State: report.StateFailed, Pos: here, BlockedBy: finding.Object{Name: "c", Pos: here}}, {Name: "d", State: report.StateReady, Pos: here},
+		}}
+		return run, p.Publish(t.Context(), &o, run, []Output{{"more", "x"}})
+	}
+	if run, errs := publish(Reports{Findings: "yaml"}); run.Findings[0].Pos != here || len(errs) > 0 || stdout.Len()+stderr.Len() > 0 {
+		t.Errorf("nothing is wanted: %v, %q, %q", errs, &stdout, &stderr)
+	}
+	run, errs := publish(Reports{Findings: "json"})
+	there := manifest.Pos{File: "sub/a.yaml", Line: 1}
+	for _, f := range []finding.Finding{run.Findings[0], run.Silenced[0]} {
+		if f.Pos != there || f.Related[0] != there || f.Blocks[0].Pos != there || f.Repair.Pos != there {
+			t.Errorf("%+v", f)
+		}
+	}
+	if f := found[0]; f.Pos != here || f.Related[0] != here || f.Blocks[0].Pos != here || f.Repair.Pos != here {
+		t.Errorf("the run has its findings at %+v", f)
+	}
+	if run.Objects[0].Pos != there || run.Objects[0].BlockedBy.Pos != there || len(errs) > 0 || run.ListSilenced {
+		t.Errorf("%+v, %v", run.Objects, errs)
+	}
+	if text := stdout.String(); !strings.Contains(text, `"kind": "List"`) {
+		t.Errorf("json is %s", text)
+	}
+	if run, _ := publish(Reports{Findings: "jsonl", Silenced: true}); strings.Count(stdout.String(), "\n") != 1 || !run.ListSilenced {
+		t.Errorf("jsonl is %s", &stdout)
+	}
+	_, errs = publish(Reports{Targets: []Target{{"json", "-"}, {"no", "-"}, {"json", "a.yaml/x"}, {"junit", "b.xml"}}})
+	if text, err := os.ReadFile("b.xml"); len(errs) != 2 || err != nil || !strings.Contains(string(text), "<testsuites") || !strings.Contains(stdout.String(), `"command": "fetch"`) {
+		t.Errorf("%v, %v, %s, %s", errs, err, text, &stdout)
+	}
+	p.Stdout = full{}
+	if _, errs := publish(Reports{Findings: "json", Targets: []Target{{"json", "-"}}}); len(errs) != 2 {
+		t.Errorf("a full disk: %v", errs)
+	}
+
+	env["GITHUB_ACTIONS"] = "true"
+	publish(Reports{NoGitHub: true})
+	if _, err := os.Stat(env["GITHUB_OUTPUT"]); err == nil || stderr.Len() > 0 {
+		t.Errorf("GitHub was told, %q", &stderr)
+	}
+	for range 2 {
+		publish(Reports{})
+	}
+	summary, err := os.ReadFile(env["GITHUB_STEP_SUMMARY"])
+	if err != nil || strings.Count(string(summary), "\n\n## ") != 1 || !strings.HasPrefix(string(summary), "## ") {
+		t.Errorf("%v, summaries\n%s", err, summary)
+	}
+	outputs, err := os.ReadFile(env["GITHUB_OUTPUT"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"failed": "1", "errors": "1", "warnings": "0", "notes": "0", "failed-objects": "HelmChart a b", "more": "x"} {
+		if !regexp.MustCompile(`(?m)^` + name + `<<(helmsrc_\w+)\n` + value + `\nhelmsrc_`).Match(outputs) {
+			t.Errorf("%s is not %s in\n%s", name, value, outputs)
+		}
+	}
+	if text := stderr.String(); strings.Count(text, "::error ") != 1 || strings.Contains(text, "more findings") {
+		t.Errorf("annotations\n%s", text)
+	}
+	found = slices.Repeat(found, report.AnnotationsPerStep+1)
+	env["GITHUB_OUTPUT"], env["GITHUB_STEP_SUMMARY"] = root, root
+	publish(Reports{})
+	for _, want := range []string{"1 more findings have no annotation", "GITHUB_OUTPUT: ", "GITHUB_STEP_SUMMARY: "} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("no %q in\n%s", want, &stderr)
+		}
+	}
+	p.Console.Configure(console.Options{JSON: true})
+	env["GITHUB_OUTPUT"], env["GITHUB_STEP_SUMMARY"] = "", ""
+	if publish(Reports{}); stderr.Len() > 0 {
+		t.Errorf("in JSON: %s", &stderr)
+	}
+}
+
+// full takes nothing, as a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 // FuzzOutputs reads outputs back as GitHub does: no value ends before its delimiter, or begins another output.
 func FuzzOutputs(f *testing.F) {

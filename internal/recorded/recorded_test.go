@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -123,6 +124,11 @@ func TestJoinParts(t *testing.T) {
 	if err != nil || code != exit.OK || !strings.Contains(printed.String(), "2 directories: 0 objects joined, 0 were there, 0 left out") {
 		t.Errorf("code %d, error %v\n%s", code, err, printed)
 	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(exit.ErrInterrupted)
+	if code, err := Join(ended, w, &session.StoreOptions{Dir: t.TempDir(), Records: 2}, dirs, 1); !errors.Is(err, exit.ErrInterrupted) || code != exit.Interrupted {
+		t.Errorf("ended: code %d, error %v", code, err)
+	}
 	code, err = Join(t.Context(), w, &session.StoreOptions{Dir: t.TempDir(), Records: 2}, dirs[:1], 1)
 	if err == nil || code != exit.Usage || err.Error() != "no directory holds shard 1/2" {
 		t.Errorf("one part: code %d, error %v", code, err)
@@ -187,6 +193,11 @@ func TestPruneRefuses(t *testing.T) {
 	if code, err := Prune(t.Context(), w, o, in, false); err != nil || code != exit.OK {
 		t.Errorf("code %d, error %v", code, err)
 	}
+	in[0].Selectors = []load.Selector{{Kind: "HelmChart", Name: "missing"}}
+	if code, err := Prune(t.Context(), w, o, in, false); err == nil || code != exit.Usage {
+		t.Errorf("nothing is selected: code %d, error %v", code, err)
+	}
+	in[0].Selectors = nil
 	in[0].Code = exit.Usage
 	if code, err := Prune(t.Context(), w, o, in, false); err == nil || code != exit.Usage {
 		t.Errorf("unreadable: code %d, error %v", code, err)
@@ -194,5 +205,24 @@ func TestPruneRefuses(t *testing.T) {
 	in[0].Code, in[0].Rendered.Incomplete = exit.OK, true
 	if code, err := Prune(t.Context(), w, o, in, false); err == nil || code != exit.Usage {
 		t.Errorf("incomplete: code %d, error %v", code, err)
+	}
+}
+
+// TestKeysOf: an object that is rejected keeps what it has, and so does the chart of a release.
+func TestKeysOf(t *testing.T) {
+	t.Parallel()
+	w, _ := inputs.Worker()
+	const chart = `---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmChart
+metadata: {name: NAME, namespace: apps}
+spec: {interval: INTERVAL, chart: podinfo, sourceRef: {kind: HelmRepository, name: elsewhere}}
+`
+	for interval, want := range map[string]int{"5m": 3, "never": 2} {
+		in := inputs.Read(t, w, load.Options{}, map[string]string{"all.yaml": repository + strings.NewReplacer("NAME", "podinfo", "INTERVAL", interval).Replace(chart)})
+		keys := keysOf(in[0])
+		if len(keys) != want || !keys[store.NewKey("HelmChart", "apps", "podinfo")] || keys[store.NewKey("HelmRepository", "apps", "elsewhere")] != (want == 3) {
+			t.Errorf("%s: %v", interval, keys)
+		}
 	}
 }

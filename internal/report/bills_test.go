@@ -152,6 +152,18 @@ func TestSPDX(t *testing.T) {
 	if err != nil || len(described) != 5 || len(d.Packages) != 9 || d.DocumentComment == "" {
 		t.Errorf("%v described of %d, %v", described, len(d.Packages), err)
 	}
+	for c, want := range map[*Component]string{
+		{Kind: ComponentChart, URL: "https://charts.test/a.tgz"}:                    "https://charts.test/a.tgz",
+		{Kind: ComponentFiles, URL: "https://a.test/b", Revision: "main@sha1:0123"}: "git+https://a.test/b@0123",
+		{Kind: ComponentFiles, URL: "https://a.test/b", Revision: archive}:          noAssertion,
+		{Kind: ComponentFiles, URL: "a.test/b", Revision: "main@sha1:0123"}:         noAssertion,
+		{Kind: ComponentImage, URL: "redis:7"}:                                      noAssertion,
+		{Kind: ComponentArtifact, URL: "oci://a.test/b:1"}:                          noAssertion,
+	} {
+		if got := (&material{Component: *c}).location(); got != want {
+			t.Errorf("%s: location %s, want %s", c.URL, got, want)
+		}
+	}
 }
 
 // TestInToto reads a statement with the library of in-toto attestations, which validates it and its predicate.

@@ -107,21 +107,15 @@ func Writable(name string) error {
 		return &fs.PathError{Op: "write", Path: name, Err: file.ErrOutside}
 	}
 	info, err := os.Stat(name)
-	if err != nil {
-		if _, linked := os.Readlink(name); linked == nil {
-			return &fs.PathError{Op: "write", Path: name, Err: ErrIrregular} // it leads to nothing
-		}
+	_, linked := os.Readlink(name)
+	switch {
+	case err != nil && linked == nil, err == nil && !info.Mode().IsRegular(): // a link that leads to nothing, too
+		return &fs.PathError{Op: "write", Path: name, Err: ErrIrregular}
+	case err == nil && info.Mode().Perm()&anyWrite == 0:
+		return &fs.PathError{Op: "write", Path: name, Err: ErrReadOnly}
 	}
-	if err == nil {
-		switch {
-		case !info.Mode().IsRegular():
-			return &fs.PathError{Op: "write", Path: name, Err: ErrIrregular}
-		case info.Mode().Perm()&anyWrite == 0:
-			return &fs.PathError{Op: "write", Path: name, Err: ErrReadOnly}
-		}
-		if path, err := filepath.EvalSymlinks(name); err == nil {
-			name = path
-		}
+	if path, err := filepath.EvalSymlinks(name); err == nil {
+		name = path
 	}
 	scratch := store.Scratch{Parent: filepath.Dir(name), Hidden: true}
 	_, err = scratch.Dir()

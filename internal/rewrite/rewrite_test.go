@@ -132,3 +132,29 @@ func TestCreate(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
+
+// TestWritable: a file that is there or not can be written, also through a link. What it refuses has its cause.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	there := write(t, filepath.Join(dir, "there"), "")
+	for name, to := range map[string]string{"link": there, "dangling": filepath.Join(dir, "nothing"), "to a directory": dir} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(write(t, filepath.Join(dir, "read-only"), ""), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]error{
+		"there": nil, "new": nil, "link": nil, "dangling": ErrIrregular, "to a directory": ErrIrregular, "": ErrIrregular,
+		"read-only": ErrReadOnly, "missing/new": fs.ErrNotExist,
+	} {
+		err := Writable(filepath.Join(dir, filepath.FromSlash(name)))
+		if _, named := errors.AsType[*fs.PathError](err); !errors.Is(err, want) || named != (want != nil) {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+	if entries, err := os.ReadDir(dir); len(entries) != 5 || err != nil {
+		t.Errorf("%v, %v", entries, err)
+	}
+}

@@ -41,7 +41,7 @@ spec: {interval: 5m, url: "oci://registry.example.org/image", provider: aws, ver
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: git, namespace: apps}
-spec: {interval: 5m, url: "https://git.example.org/repo"}
+spec: {interval: 5m, url: "https://git.example.org/repo", ref: {branch: main}}
 `
 
 func read(t *testing.T) (*load.Input, Tracer) {
@@ -189,6 +189,12 @@ func TestOutline(t *testing.T) {
 	}
 	if len(tracer.Outline(in, nil).Selected()) == 0 {
 		t.Error("the outline is empty")
+	}
+	for kind, want := range map[string]string{"GitRepository git": "main", "OCIRepository image": "", "HelmChart apps-one": "6.x", "HelmChart apps-two": "*"} {
+		kind, name, _ := strings.Cut(kind, " ")
+		if n := tracer.Outline(in, nil).nodes[find(t, in, kind, name)]; n.Constraint != want {
+			t.Errorf("%s: constraint %q, want %q", name, n.Constraint, want)
+		}
 	}
 	in.Selectors = []load.Selector{{Kind: "OCIRepository", Name: "image"}}
 	if selected := tracer.Outline(in, nil).Selected(); len(selected) != 1 || len(selected[0].Children) != 1 || selected[0].Children[0].Name != "image" {
