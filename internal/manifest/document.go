@@ -7,6 +7,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"weak"
 
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -27,7 +28,8 @@ const (
 	maxSurplus = 4 * maxExpansion
 )
 
-// document is one YAML or JSON document. Its text is kept, its tree is not: positions are needed only for findings.
+// document is one YAML or JSON document. Its text is kept. The tree of a small one is not, which costs a few times as much
+// memory: positions are needed only for findings.
 type document struct {
 	file      string
 	text      []byte
@@ -36,9 +38,11 @@ type document struct {
 	whole     []byte // the text of the file
 	index     int    // of the document in it
 
-	// root is the tree with positions, parsed again on first use.
-	root func() (*yaml.Node, error)
-	// ignores are the comments about findings, of all objects in it; read like root.
+	trees sync.Mutex
+	read  weak.Pointer[yaml.Node] // what was parsed last, as long as there is memory for it
+	large *parsed                 // what was parsed of a large document, of which no second parse is cheap
+
+	// ignores are the comments about findings, of all objects in it, read on first use.
 	ignores func() []finding.Ignore
 
 	early            *parsed // nil if it was not read ahead
@@ -68,7 +72,6 @@ func documents(file string, c chunk) iter.Seq[*document] {
 
 func newDocument(file string, text []byte, line, col int, isJSON bool) *document {
 	d := &document{file: file, text: text, line: line, col: col, json: isJSON}
-	d.root = sync.OnceValues(d.parse)
 	d.ignores = sync.OnceValue(d.readIgnores)
 	return d
 }
@@ -83,6 +86,23 @@ func (d *document) pos(n *yaml.Node) Pos {
 
 func (d *document) errorAt(n *yaml.Node, msg string) *ParseError {
 	return &ParseError{Pos: d.pos(n), Msg: msg}
+}
+
+// root is the tree with positions. It is parsed again where it is no longer there.
+func (d *document) root() (*yaml.Node, error) {
+	d.trees.Lock()
+	defer d.trees.Unlock()
+	if d.large != nil {
+		return d.large.tree, d.large.err
+	}
+	if tree := d.read.Value(); tree != nil {
+		return tree, nil
+	}
+	tree, err := d.parse()
+	if d.read = weak.Make(tree); len(d.text) > smallDocument {
+		d.large = &parsed{tree, err}
+	}
+	return tree, err
 }
 
 // parse reads the tree. A null document has no root.

@@ -3,6 +3,7 @@ package manifest
 import (
 	"iter"
 	"runtime"
+	"weak"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -92,13 +93,15 @@ type parsed struct {
 	err  error
 }
 
-// tree is the tree with positions. It is not kept.
-func (d *document) tree() (*yaml.Node, error) {
-	if early := d.early; early != nil {
-		d.early = nil
-		return early.tree, early.err
+// first is the tree of a document that is read for the first time, which may have been done ahead. It is not kept.
+func (d *document) first() (*yaml.Node, error) {
+	early := d.early
+	if d.early = nil; early == nil {
+		tree, err := d.parse()
+		early = &parsed{tree, err}
 	}
-	return d.parse()
+	d.read = weak.Make(early.tree)
+	return early.tree, early.err
 }
 
 // inParallel hands out the items of a sequence in their order, when work is done with each. It works on a few at a time.

@@ -298,7 +298,7 @@ func (b *batch) cut() (iter.Seq[*document], error) {
 }
 
 func (b *batch) document(d *document) error {
-	root, err := d.tree()
+	root, err := d.first()
 	if err != nil {
 		return asParseError(d, err)
 	}

@@ -62,11 +62,14 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 // emptyRange finds a range such as >6 or !=6 without quotes: in YAML they begin a block of text and a tag, and the field is empty.
 func (v *validation) emptyRange(path ...any) {
 	text, isText := manifest.ValueAt(v.adm.Object.Content, path).(string)
+	if !isText || strings.TrimSpace(text) != "" {
+		return
+	}
 	e := v.adm.Object.Excerpt(path...)
 	_, written, _ := strings.Cut(e.Before+e.Marked+e.After, fmt.Sprint(path[len(path)-1], ":"))
 	written = strings.TrimSpace(written)
 	begins := map[string]string{">": "a block of text", "!": "a tag"}
-	if !isText || strings.TrimSpace(text) != "" || written == "" || begins[written[:1]] == "" {
+	if written == "" || begins[written[:1]] == "" {
 		return
 	}
 	v.misread(fmt.Sprintf("%s begins %s in YAML, so the field is empty and any version is taken", written[:1], begins[written[:1]]),
