@@ -19,7 +19,7 @@ import (
 // Everything refers to the same one: what is to be changed is a clone of Typed.
 type Admitted struct {
 	Object  *manifest.Object
-	Content map[string]any // of the stored version, with defaults and namespace
+	Content map[string]any // of the stored version, with defaults and namespace; parts are the Object's
 	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket, *OCIRepository or *ExternalArtifact of source-controller's api/v1, *ImagePolicy or *ImageRepository of image-reflector-controller's api/v1, *HelmRelease of helm-controller's api/v2, *Kustomization of kustomize-controller's api/v1, *ArtifactGenerator of source-watcher's api/v1beta1, *operator.HelmRelease of either group of Flux 1
 
 	// Warnings are in the order of the file.
@@ -65,7 +65,39 @@ func (s *schema) admit(obj *manifest.Object) (*Admitted, error) {
 		return nil, err
 	}
 	r.warn(typed)
-	return &Admitted{Object: obj, Content: r.content, Typed: typed, Warnings: r.warnings()}, nil
+	content, _ := shared(r.content, obj.Content)
+	return &Admitted{Object: obj, Content: content.(map[string]any), Typed: typed, Warnings: r.warnings()}, nil
+}
+
+// shared is a value with the parts that are as they were given in place of their copies, which are garbage then: most
+// objects change in a field or two. It reports whether all of it is as it was given.
+func shared(value, given any) (any, bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		other, _ := given.(map[string]any)
+		same := other != nil && len(other) == len(value)
+		for key, item := range value {
+			was, there := other[key]
+			part, equal := shared(item, was)
+			value[key], same = part, same && equal && there
+		}
+		if same {
+			return given, true
+		}
+		return value, false
+	case []any:
+		other, _ := given.([]any)
+		same := other != nil && len(other) == len(value)
+		for i := range min(len(value), len(other)) {
+			part, equal := shared(value[i], other[i])
+			value[i], same = part, same && equal
+		}
+		if same {
+			return given, true
+		}
+		return value, false
+	}
+	return value, value == given
 }
 
 // review is the way of one object through admission.

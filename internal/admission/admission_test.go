@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -199,6 +200,24 @@ func TestInputIsNotChanged(t *testing.T) {
 	}
 	if after := fmt.Sprint(obj.Content); after != before {
 		t.Errorf("%s\nwas %s", after, before)
+	}
+}
+
+// TestContentIsShared holds that what admission leaves as it was is not in memory twice.
+func TestContentIsShared(t *testing.T) {
+	obj := object(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: b}\n"+
+		"spec:\n  interval: 1h\n  chart:\n    spec: {chart: c, sourceRef: {kind: HelmRepository, name: r}}\n  values: {d: [{e: f}]}\n")
+	adm, err := Admit(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(content map[string]any, path ...any) uintptr {
+		return reflect.ValueOf(manifest.ValueAt(content, path)).Pointer()
+	}
+	for path, shared := range map[string]bool{"values": true, "chart": false} {
+		if got := of(adm.Content, "spec", path) == of(obj.Content, "spec", path); got != shared {
+			t.Errorf("spec.%s is shared: %v, want %v", path, got, shared)
+		}
 	}
 }
 

@@ -72,7 +72,8 @@ func derive(release *manifest.Object, chart *sourcev1.HelmChart) (*manifest.Obje
 	metadata, _ := content["metadata"].(map[string]any)
 	delete(metadata, "creationTimestamp")
 	return release.Derive(manifest.Object{
-		APIVersion: chart.APIVersion, Kind: chart.Kind, Namespace: chart.Namespace, Name: chart.Name, Content: content,
+		APIVersion: chart.APIVersion, Kind: chart.Kind, Namespace: chart.Namespace, Name: chart.Name,
+		Content: runtime.DeepCopyJSON(content), // the converter's maps have room for each field that there could be
 	}, PathInTemplate), nil
 }
 
@@ -209,7 +210,10 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 		d.Chart, d.Err = derive(obj, chart)
 	}
 	if d.Err == nil {
-		_, d.refused = inv.Admit(d.Chart)
+		var made *admission.Admitted
+		if made, d.refused = inv.Admit(d.Chart); made != nil {
+			d.Chart.Content = made.Content
+		}
 		inv.spare(d.Chart)
 	}
 	return d

@@ -117,7 +117,7 @@ func setNamespace(adm *admission.Admitted) {
 		typed.SetNamespace(adm.Object.Namespace)
 	}
 	metadata, ok := adm.Content["metadata"].(map[string]any)
-	if !ok {
+	if !ok || metadata["namespace"] == adm.Object.Namespace {
 		return
 	}
 	placed := maps.Clone(adm.Content)

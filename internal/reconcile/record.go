@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"strings"
@@ -118,19 +117,9 @@ func (r *Result) Document() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := r.shown
-	if content == nil {
-		content = r.show() // which is not kept for thousands of objects
-	}
-	if metadata, ok := content["metadata"].(map[string]any); ok && r.Cluster != "" { // which no record says
-		content, metadata = maps.Clone(content), maps.Clone(metadata)
-		annotations, _ := metadata["annotations"].(map[string]any)
-		annotations = maps.Clone(annotations)
-		if annotations == nil {
-			annotations = map[string]any{}
-		}
-		annotations[status.ClusterAnnotation] = r.Cluster
-		metadata["annotations"], content["metadata"] = annotations, metadata
+	content := r.content()
+	if r.Cluster != "" { // which no record says
+		annotate(content, status.ClusterAnnotation, r.Cluster)
 	}
 	return status.Document(content, r.Object.Object.ConcealStatus(shown))
 }
@@ -140,7 +129,6 @@ func (r *Result) note(key, value string) {
 		r.notes = map[string]string{}
 	}
 	r.notes[key] = value
-	r.shown = nil
 }
 
 func (r *Result) noteChart(c store.ReleasedChart) {
@@ -152,31 +140,29 @@ func (r *Result) noteChart(c store.ReleasedChart) {
 	r.note(status.ArtifactAnnotation, c.Artifact)
 }
 
+// content is the document without its status. It is made again where it is needed twice, not kept for thousands of objects.
 func (r *Result) content() map[string]any {
-	if r.shown == nil {
-		r.shown = r.show()
-	}
-	return r.shown
-}
-
-func (r *Result) show() map[string]any {
 	concealed := r.Object.Object.Conceal(r.Object.Content)
 	// Annotations may quote whole manifests: it is not enough to look at the fields that are URLs.
 	content, _ := withTexts(concealed, RedactText).(map[string]any)
 	keepValues(content, concealed)
+	for key, value := range r.notes {
+		annotate(content, key, RedactText(value))
+	}
+	return content
+}
+
+func annotate(content map[string]any, key, value string) {
 	metadata, ok := content["metadata"].(map[string]any)
-	if len(r.notes) == 0 || !ok {
-		return content
+	if !ok {
+		return
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if annotations == nil {
 		annotations = map[string]any{}
 		metadata["annotations"] = annotations
 	}
-	for key, value := range r.notes {
-		annotations[key] = RedactText(value)
-	}
-	return content
+	annotations[key] = value
 }
 
 // withTexts copies a value of JSON with every string but the keys of maps replaced.

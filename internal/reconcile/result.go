@@ -79,7 +79,6 @@ type Result struct {
 	composed *Composed // of a HelmRelease of Flux 1
 
 	notes  map[string]string // annotations of the document
-	shown  map[string]any    // the document without its status, once it is recorded
 	source Source            // what the object provides, nil for nothing
 	common commonStatus      // what Status is made of
 
