@@ -203,10 +203,6 @@ func definitions(nodes []*node, edges [][]int, starts []int, made map[int]map[st
 		twice[name] = twice[name] || first[name] != text
 		defined[i][name] = text
 	}
-	specOf := func(o *manifest.Object) string {
-		spec, _ := json.Marshal(o.Content["spec"])
-		return string(spec)
-	}
 	for _, i := range starts {
 		defined[i] = map[string]string{}
 		for _, j := range reach(edges, i) {
@@ -215,9 +211,9 @@ func definitions(nodes []*node, edges [][]int, starts []int, made map[int]map[st
 				continue
 			}
 			if m := nodes[j].made; m != nil {
-				define(i, m.object.String(), specOf(m.object))
+				define(i, m.object.String(), specText(m.object))
 			}
-			define(i, o.Namespace+"/"+o.Name, specOf(o))
+			define(i, o.Namespace+"/"+o.Name, specText(o))
 		}
 		for name, text := range made[i] {
 			define(i, name, text)
@@ -229,6 +225,11 @@ func definitions(nodes []*node, edges [][]int, starts []int, made map[int]map[st
 		}
 	}
 	return defined, contested
+}
+
+func specText(o *manifest.Object) string {
+	spec, _ := json.Marshal(o.Content["spec"])
+	return string(spec)
 }
 
 // reach is everything that an origin leads to, itself included.
@@ -243,6 +244,37 @@ func reach(edges [][]int, start int) []int {
 
 // Directories that no Kustomization of the input leads to may be applied by Kustomizations of another repository. Overlays of
 // one base are then each applied in a cluster of its own, as far as they say different things of one object.
+
+// twins adds the objects beside Kustomizations that say the same in several directories. They are one Kustomization of one
+// cluster, but for directories that have another object in common: that would be there twice.
+func (r *Renderer) twins(p *plan, made map[int]map[string]string) {
+	same := map[string][]int{}
+	for _, i := range p.starts {
+		if o := p.nodes[i].object; o != nil {
+			same[o.String()+specText(o)] = append(same[o.String()+specText(o)], i)
+		}
+	}
+	beside := map[string][]*manifest.Object{}
+	for _, path := range r.paths {
+		beside[filepath.Dir(path)] = append(beside[filepath.Dir(path)], r.byPath[path].Objects()...)
+	}
+	for _, starts := range same {
+		if len(starts) < 2 {
+			continue
+		}
+		for _, i := range starts {
+			dir := filepath.Dir(p.nodes[i].file)
+			if made[i] == nil {
+				made[i] = map[string]string{}
+			}
+			for _, o := range beside[dir] {
+				if o.Group() != manifest.KustomizeGroup {
+					made[i]["directory of "+o.String()] = dir
+				}
+			}
+		}
+	}
+}
 
 // overlays are the objects of Flux that plain directories give which have a base in common, by start, kind and name.
 func (r *Renderer) overlays(p *plan) map[int]map[string]string {

@@ -23,6 +23,13 @@ func TestClusters(t *testing.T) {
 	}{
 		{"one", map[string]string{"a/x.yaml": fluxOf("x", "./one", ""), "b/x.yaml": fluxOf("x", "./one", ""), "c/y.yaml": fluxOf("z", "./two", "")},
 			nil, [][]string{{"apps/one", "apps/two"}}},
+		{"one, with a source in a file of its own", map[string]string{
+			"a/x.yaml": fluxOf("x", "./one", ""), "b/x.yaml": fluxOf("x", "./one", ""), "a/s.yaml": strings.Replace(aRepository, "%s", "three", 1),
+		}, nil, [][]string{{"apps/one", "apps/three", "apps/two"}}},
+		{"two, with one source each", map[string]string{
+			"a/x.yaml": fluxOf("x", "./one", ""), "a/s.yaml": strings.Replace(aRepository, "%s", "three", 1),
+			"b/x.yaml": fluxOf("x", "./one", ""), "b/s.yaml": strings.Replace(aRepository, "%s", "three", 1),
+		}, []string{"a", "b"}, [][]string{{"apps/one", "apps/three", "apps/two"}, {"apps/one", "apps/three", "apps/two"}}},
 		{"two", map[string]string{"a/x.yaml": fluxOf("x", "./one", ""), "b/x.yaml": fluxOf("x", "./two", "")},
 			[]string{"a", "b"}, [][]string{{"apps/one"}, {"apps/two"}}},
 		{"three, in directories of their own", map[string]string{

@@ -19,7 +19,7 @@ type plan struct {
 	claimed map[string]bool // files that are part of anything that begins there
 	idle    bool            // what was passed has nothing to do with Flux
 
-	made map[int]map[string]string // what overlays of one base give
+	made map[int]map[string]string // what overlays of one base give, and what is beside Kustomizations that say the same
 
 	known      bool            // the input says what is applied, so that what does not follow from that is applied by nothing
 	entryFiles map[string]bool // that say so
@@ -69,6 +69,7 @@ func (r *Renderer) newPlan() *plan {
 		p.entryFiles[path] = p.entryFiles[path] || r.isNamed(path) || r.mayBegin(path)
 	}
 	p.made = r.overlays(p)
+	r.twins(p, p.made)
 	seen := make([]bool, len(p.nodes))
 	for _, i := range p.starts {
 		visit(p.edges, i, seen, func(j int) {
