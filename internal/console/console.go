@@ -4,7 +4,6 @@ package console
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -239,10 +238,7 @@ func (c *Console) formatJSON(level Level, s Subject, text string, f finding.Find
 		c.options.Now().UTC().Format(time.RFC3339), level, text, c.cluster(), s.Kind, s.Namespace, s.Name,
 		string(f.Code), f.Pos.File, f.Pos.Line, f.Pos.Column, c.blocked(f.Blocks),
 	}
-	b, err := json.Marshal(record)
-	if err != nil { // strings always marshal
-		return fmt.Sprintf("{%q:%q}\n", "msg", text)
-	}
+	b, _ := json.Marshal(record) // strings always marshal
 	line := string(b)
 	if c.options.GitHub {
 		line = strings.ReplaceAll(line, "##[", `##\u005b`) // see defuse

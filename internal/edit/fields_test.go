@@ -23,6 +23,7 @@ func at(n *yaml.Node, path ...string) *yaml.Node {
 
 func TestReplaceField(t *testing.T) {
 	ref := []Field{{Key: "ref", Fields: []Field{{Key: "kind", Value: "X"}, {Key: "tag", Value: "1.0", Comment: "# m"}}}}
+	lists := []Field{{Key: "files", Items: []string{"a", "1"}}, {Key: "from", List: [][]Field{{{Key: "kind", Value: "X"}, {Key: "on", Value: "true", Literal: true}}, {{Key: "kind", Value: "Z"}}}}}
 	for _, tt := range []struct {
 		name, before, after string
 		fields              []Field
@@ -41,6 +42,8 @@ func TestReplaceField(t *testing.T) {
 		{"no value", "spec:\n  a: 1\n  chart:\n  b: 2\n", "spec:\n  a: 1\n  b: 2\n", nil},
 		{"list that is not indented", "spec:\n  chart:\n  - a: {b: c}\n  - d\n  b: 2\n", "spec:\n  b: 2\n", nil},
 		{"block scalar", "spec:\n  chart: |\n    a\n\n    b\n\n  b: 2\n", "spec:\n\n  b: 2\n", nil},
+		{"lists", "spec:\n  chart: x\n  b: 2\n", "spec:\n  files:\n  - a\n  - \"1\"\n  from:\n  - kind: X\n    \"on\": true\n  - kind: Z\n  b: 2\n", lists},
+		{"lists in flow", "spec: {chart: x, b: 2}\n", "spec: {files: [a, \"1\"], from: [{kind: X, \"on\": true}, {kind: Z}], b: 2}\n", lists},
 		{"an anchor", "spec:\n  chart: &x {a: b}\n  b: *x\n", "", ref},
 		{"in an alias", "spec: &s\n  chart: {a: b}\n  b: 1\nc: *s\n", "", ref},
 		{"not there", "spec:\n  b: 1\n", "", ref},

@@ -41,3 +41,27 @@ func FuzzPrivateLines(f *testing.F) {
 		}
 	})
 }
+
+// TestPrivateLines: what is masked is the value of a line, and what is beside it is not hidden with it.
+func TestPrivateLines(t *testing.T) {
+	text := "a: one\nspec:\n  password: two\n  after: three\nenv:\n- name: API_TOKEN\n  value: four\n- name: plain\n  value: five\nlist:\n- |\n  kind: Secret\n  data: six\n- seven\n---\n" +
+		"kind: Secret\nmetadata: {name: a}\n---\nkind: Secret\ndata:\n  k: eight\n---\na: [\nnine\n"
+	private := load.PrivateLinesOf(edit.Parse([]byte(text)))
+	hidden := map[string]bool{"two": true, "four": true, "six": true, "eight": true, "nine": true, "name: a": false}
+	for _, shown := range []string{"one", "three", "five", "seven"} {
+		hidden[shown] = false
+	}
+	for i, line := range strings.Split(text, "\n") {
+		for value, want := range hidden {
+			if !strings.Contains(line, value) {
+				continue
+			}
+			if masked := private.Mask(i+1, line); strings.Contains(masked, value) == want {
+				t.Errorf("%q is shown as %q", line, masked)
+			}
+			if shown := private.Shown(i+1, line, value); (shown != value) != want {
+				t.Errorf("%s of %q is shown as %q", value, line, shown)
+			}
+		}
+	}
+}

@@ -294,6 +294,62 @@ spec: {interval: 1h, url: oci://x/y}
 	}
 }
 
+// TestSourcesIndexed gets a chart from the registry that an index leads to: what is for the server of the index is left out.
+func TestSourcesIndexed(t *testing.T) {
+	t.Parallel()
+	indexed := strings.NewReplacer(
+		"  type: oci\n", "  timeout: 10s\n  provider: generic\n  certSecretRef: {name: ca}\n  secretRef: {name: login}\n  accessFrom: {}\nPASSstatus: {}\n",
+		"  interval: 1h\n", "", "  url: oci://registry.test/charts\n", "",
+		"  chart:\n    spec:\n", "  chart:\n    metadata: {labels: {a: b}}\n    spec:\n      verify: {secretRef: {name: keys}}\n", "6.5.0+build", "6.x",
+	).Replace(fromRegistry)
+	indexed = strings.Replace(indexed, "spec:\n", "spec:\n  url: https://charts.test/\n", 1)
+	for pass, kept := range map[string]bool{"": false, "  passCredentials: true\n": true, "  passCredentials: false\n": false} {
+		in := inputOf(t, strings.Replace(indexed, "PASS", pass, 1))
+		in.Registry = func(id ID) string {
+			return "oci://registry.test/charts/" + map[string]string{"app": "podinfo"}[id.Name]
+		}
+		in.SecretType = func(string, string) string {
+			return map[bool]string{true: "kubernetes.io/dockerconfigjson", false: "Opaque"}[kept]
+		}
+		in.Served = func(apiVersion, kind string) bool { return kind != ociKind }
+		result := Plan(in)
+		if len(result.Files) != 1 {
+			t.Fatalf("refused %q", texts(result.Refused))
+		}
+		got := string(result.Files[0].Text)
+		for _, want := range []string{
+			"apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: OCIRepository", "url: oci://registry.test/charts/podinfo", "interval: 5m\n", "semver: 6.x # pinned",
+			"  verify:\n    provider: cosign\n    secretRef:\n      name: keys\n",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q in\n%s", want, got)
+			}
+		}
+		for _, gone := range []string{"timeout", "provider: generic", "certSecretRef", "accessFrom", "passCredentials", "status", "kind: HelmRepository"} {
+			if strings.Contains(got, gone) {
+				t.Errorf("%q is in\n%s", gone, got)
+			}
+		}
+		lost := texts(result.Lost)
+		for want, there := range map[string]bool{"spec.chart.metadata": true, "spec.accessFrom": true, "spec.certSecretRef": true, "spec.secretRef": !kept} {
+			if strings.Contains(lost, want+" is left out") != there {
+				t.Errorf("%q: %s is left out: %v", pass, want, !there)
+			}
+		}
+		if strings.Contains(got, "secretRef: {name: login}") != kept {
+			t.Errorf("%q: got\n%s", pass, got)
+		}
+	}
+	in := inputOf(t, strings.Replace(indexed, "PASS", "  passCredentials: true\n", 1))
+	in.Registry = func(ID) string { return "oci://registry.test/charts/podinfo" }
+	in.SecretType = func(string, string) string { return "Opaque" }
+	wantRefusal(t, Plan(in), "Secret apps/login is of type Opaque, and an OCIRepository takes no other than kubernetes.io/dockerconfigjson (create it again")
+	in.Registry = func(ID) string { return "" }
+	if result := Plan(in); len(result.Files)+len(result.Refused) > 0 {
+		t.Errorf("no registry: %+v, refused %q", result.Files, texts(result.Refused))
+	}
+}
+
 // operated is a HelmRelease of Flux 1 with a chart and more of a spec.
 func operatedRelease(chart, more string) string {
 	return "apiVersion: helm.fluxcd.io/v1\nkind: HelmRelease\nmetadata: {name: app, namespace: apps}\nspec:\n  chart: " + chart + "\n" + more
@@ -384,6 +440,74 @@ func TestOperated(t *testing.T) {
 }
 
 // TestManyValues counts what a comparison of each key with every other one would allocate: the YAML library makes a
+// TestOperatedActions writes what the operator does with a release as the actions of v2, and says what is left out.
+func TestOperatedActions(t *testing.T) {
+	t.Parallel()
+	const retried = "  install:\n    remediation:\n      retries: -1\n"
+	rolled := func(retries, rest string) string {
+		return retried + "  upgrade:\n    remediation:\n      strategy: rollback\n      retries: " + retries + "\n      remediateLastFailure: true\n  rollback:\n" + rest
+	}
+	for more, want := range map[string]string{
+		"wait: true": retried,
+		"wait: true\n  skipCRDs: true\n  disableOpenAPIValidation: true": "  install:\n    crds: Skip\n    disableOpenAPIValidation: true\n    remediation:\n      retries: -1\n",
+		"wait: false\n  forceUpgrade: true\n  resetValues: false":        "    disableWait: true\n    remediation:\n      retries: -1\n  upgrade:\n    disableWait: true\n    force: true\n    preserveValues: true\n",
+		"wait: true\n  resetValues: true":                                retried,
+		"rollback: {enable: true}":                                       rolled("0", "    disableWait: true\n"),
+		"rollback: {enable: true, retry: true, wait: true, force: true, recreate: true, disableHooks: true, timeout: 7}": rolled("5",
+			"    recreate: true\n    disableHooks: true\n    force: true\n    timeout: 7s\n"),
+		"rollback: {enable: true, retry: true, maxRetries: 0}":         rolled("-1", "    disableWait: true\n"),
+		"rollback: {enable: true, retry: true, maxRetries: 3}":         rolled("3", "    disableWait: true\n"),
+		"test: {enable: true, ignoreFailures: true, timeout: 9}":       retried + "  test:\n    enable: true\n    ignoreFailures: true\n    timeout: 9s\n",
+		"test: {enable: true}":                                         retried + "  test:\n    enable: true\n",
+		"wait: true\n  targetNamespace: other":                         "  releaseName: apps-other-app\n  storageNamespace: other\n",
+		"wait: true\n  targetNamespace: apps":                          "  releaseName: apps-app\n  storageNamespace: apps\n",
+		"wait: true\n  releaseName: called\n  maxHistory: 3":           "  maxHistory: 3\n" + retried,
+		"wait: true\n  test: {enable: true}\n  rollback: {wait: true}": retried + "  test:\n    enable: true\n",
+	} {
+		result := Plan(inputOf(t, operatedRelease(published, "  "+more+"\n")))
+		if len(result.Files) != 1 || !strings.Contains(string(result.Files[0].Text), want) || len(result.Lost) > 0 {
+			t.Errorf("%s: no\n%s in\n%+v\nrefused %q, lost %q", more, want, result.Files, texts(result.Refused), texts(result.Lost))
+		} else if text := string(result.Files[0].Text); want == retried && strings.Contains(text, "upgrade:") || strings.Contains(more, "releaseName") && strings.Count(text, "releaseName") != 1 {
+			t.Errorf("%s: got\n%s", more, text)
+		}
+	}
+
+	older := strings.Replace(operatedRelease(published, "  wait: true\n  targetNamespace: other\n"), "helm.fluxcd.io/v1", "flux.weave.works/v1beta1", 1)
+	result := Plan(inputOf(t, older))
+	if got := string(result.Files[0].Text); !strings.Contains(got, "preserveValues: true") || !strings.Contains(got, "releaseName: apps-app\n") {
+		t.Errorf("got\n%s", got)
+	}
+
+	annotated := strings.Replace(operatedRelease("{repository: 'https://charts.test/', name: podinfo, version: 6.5.0, chartPullSecret: {name: s}}",
+		"  helmVersion: v2\n  test: {enable: true, cleanup: true}\n"), "namespace: apps}", "namespace: apps, annotations: {fluxcd.io/automated: 'true', a: b, filter.fluxcd.io/x: y}}", 1)
+	result = Plan(inputOf(t, annotated+"status: {phase: x}\n"))
+	if got := string(result.Files[0].Text); strings.Contains(got, "status:") || strings.Contains(got, "helmVersion") {
+		t.Errorf("got\n%s", got)
+	}
+	for _, want := range []string{
+		"Flux 2 does not read fluxcd.io/automated, filter.fluxcd.io/x: an ImagePolicy", "spec.chart.chartPullSecret is left out",
+		"spec.helmVersion v2 is left out", "spec.test.cleanup is left out",
+	} {
+		if got := texts(result.Lost); !strings.Contains(got, want) || strings.Count(got, "\n") != 3 {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	result = Plan(inputOf(t, operatedRelease("{git: 'https://git.test/x', path: a, skipDepUpdate: true}", "")))
+	if got := texts(result.Lost); !strings.Contains(got, "spec.chart.skipDepUpdate is left out") {
+		t.Errorf("lost %q", got)
+	}
+
+	// Releases of one repository share its source, also one that is there.
+	two := operatedRelease(published, "") + "---\n" + strings.Replace(operatedRelease(published, ""), "name: app,", "name: two,", 1)
+	there := "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: there, namespace: NAMESPACE}\nspec: {interval: 5m, url: 'https://charts.test/'}\n"
+	for namespace, want := range map[string]int{"apps": 1, "other": 2} {
+		result := Plan(inputOf(t, two+strings.Replace(there, "NAMESPACE", namespace, 1)))
+		if len(result.Files) != 1 || strings.Count(string(result.Files[0].Text), "kind: HelmRepository\nmeta") != want {
+			t.Errorf("%s: got\n%s, refused %q", namespace, result.Files[0].Text, texts(result.Refused))
+		}
+	}
+}
+
 // text for each two that are equal.
 func TestManyValues(t *testing.T) {
 	work := func(keys int) float64 {

@@ -126,6 +126,35 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// TestStates: what a node says stands beside it in each drawing, its notes below it, and its state is seen.
+func TestStates(t *testing.T) {
+	roots := []*Node{{Kind: Cluster, Name: "c", Children: []*Node{
+		{Kind: "a", Namespace: "n", Name: "bad", State: Missing, Chart: "podinfo", Constraint: "6.x", Version: "6.1.0", Path: "./p", URL: "https://u", Message: "m",
+			Notes: []Note{{Taken, "6.1.0"}, {Left, "6.0.0"}, {"", "why"}}, Children: []*Node{{Kind: "b", Name: "x", Constraint: "1"}}},
+		{Kind: "b", Name: "off", State: Suspended, Constraint: "1", Version: "1"},
+	}}}
+	for want, style := range map[string]table.Style{
+		"c\n├─ ✗ a n/bad  podinfo 6.x → 6.1.0  " + Missing + "  ./p  https://u  m\n│  │  ✓ 6.1.0\n│  │  ✗ 6.0.0\n│  │  why\n│  └─ b x  1\n└─ b off  suspended  1\n":  {},
+		"c\n|- x a n/bad  podinfo 6.x -> 6.1.0  " + Missing + "  ./p  https://u  m\n|  |  * 6.1.0\n|  |  x 6.0.0\n|  |  why\n|  `- b x  1\n`- b off  suspended  1\n": {ASCII: true},
+	} {
+		var b strings.Builder
+		if err := Draw(&b, roots, style); err != nil || b.String() != want {
+			t.Errorf("%v, drawn\n%swant\n%s", err, b.String(), want)
+		}
+	}
+	var mermaid, dot strings.Builder
+	if err := errors.Join(Mermaid(&mermaid, roots), DOT(&dot, roots)); err != nil {
+		t.Fatal(err)
+	}
+	for text, marks := range map[string][]string{mermaid.String(): {"\"]:::bad\n", "\"]:::off\n"}, dot.String(): {"\", color=red]\n", "\", style=dashed]\n"}} {
+		for _, mark := range marks {
+			if strings.Count(text, mark) != 1 {
+				t.Errorf("%q is not once in\n%s", mark, text)
+			}
+		}
+	}
+}
+
 func TestKeep(t *testing.T) {
 	leaf, other := &Node{Kind: "b", Name: "leaf"}, &Node{Kind: "c", Name: "other"}
 	root := &Node{Kind: Cluster, Name: "root", Children: []*Node{{Kind: "a", Name: "up", Children: []*Node{leaf}}, other}}

@@ -137,6 +137,17 @@ type refusing struct{}
 
 func (refusing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+// short takes some bytes, and no more.
+type short struct{ room int }
+
+func (s *short) Write(p []byte) (int, error) {
+	n := min(len(p), s.room)
+	if s.room -= n; n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
 // TestRefused: a report that cannot be written is an error, and so is a format that there is not.
 func TestRefused(t *testing.T) {
 	run := reported()["plan"]
@@ -147,6 +158,25 @@ func TestRefused(t *testing.T) {
 	} {
 		if !errors.Is(err, io.ErrClosedPipe) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, format := range slices.Concat(Formats(), Bills()) {
+		run := billed()
+		run.Findings = runs()["usual"].Findings
+		whole := written(t, format, run)
+		for _, room := range []int{0, 1, len(whole) / 2, len(whole) - 1} {
+			if err := Write(&short{room}, format, run); !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("%s, of which %d bytes are taken: %v", format, room, err)
+			}
+		}
+	}
+	var found bytes.Buffer
+	for _, lines := range []bool{true, false} {
+		if err := WriteFindings(&short{1}, runs()["usual"], lines); !errors.Is(err, io.ErrShortWrite) {
+			t.Errorf("findings: %v", err)
+		}
+		if err := WriteFindings(&found, runs()["usual"], lines); err != nil || strings.Count(found.String(), "HS999") != map[bool]int{true: 1, false: 2}[lines] {
+			t.Errorf("%v\n%s", err, &found)
 		}
 	}
 	if err := Write(io.Discard, "pdf", run); err == nil || !strings.Contains(err.Error(), "sarif") {

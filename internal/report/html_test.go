@@ -108,6 +108,38 @@ func TestPageNeedsNothing(t *testing.T) {
 	}
 }
 
+// TestTimeline has versions by their dates, the oldest first, or by their ranks where one has no date.
+func TestTimeline(t *testing.T) {
+	day := func(n int) time.Time { return time.Unix(int64(n)*24*60*60, 0) }
+	o := &Outdated{Chart: "c", Current: "1", Wanted: "2", Latest: "4", Versions: []PublishedVersion{{"4", day(100)}, {"3", day(75)}, {"2", day(50)}, {"1", day(0)}}}
+	points := func() (list []string) {
+		for _, p := range newHTMLTimeline(o).Points {
+			list = append(list, fmt.Sprint(p.X, " ", p.R, " ", p.Class, " ", p.Text))
+		}
+		return list
+	}
+	want := []string{"10 7 current 1 1970-01-01", "500 7 wanted 2 1970-02-20", "745 4  3 1970-03-17", "990 7 latest 4 1970-04-11"}
+	if got := points(); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	o.Versions[2].Created = time.Time{}
+	want = []string{"10 7 current 1 1970-01-01", "337 7 wanted 2", "664 4  3 1970-03-17", "990 7 latest 4 1970-04-11"}
+	if got := points(); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	o.Versions = o.Versions[:1]
+	if got := points(); !slices.Equal(got, []string{"10 7 latest 4 1970-04-11"}) {
+		t.Errorf("got %q", got)
+	}
+	o.Versions = slices.Repeat(o.Versions, timelineMost+1)
+	if got := newHTMLTimeline(o); len(got.Points) != timelineMost || got.First != "4 1970-04-11" || got.Last != got.First {
+		t.Errorf("%d points from %s to %s", len(got.Points), got.First, got.Last)
+	}
+	if got := newHTMLTimeline(&Outdated{Chart: "c"}); got.First != "" || got.Current != "-" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestSideBySide(t *testing.T) {
 	rows := sideBySide("--- a/values.yaml\n+++ b/values.yaml\n@@ -1,3 +1,3 @@\n a: 1\n-b: 1\n-c: 1\n+b: 2\n d: 1\n")
 	want := []diffRow{

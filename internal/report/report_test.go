@@ -204,6 +204,35 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
+// TestSARIFFix has the one remedy of a finding in the words of SARIF, and the objects that it blocks.
+func TestSARIFFix(t *testing.T) {
+	there := manifest.Pos{File: "a.yaml", Line: 2, Column: 3}
+	f := finding.Finding{
+		Code: "HS001", Severity: finding.Note, Message: "m [a](b)", Pos: there, Repair: &finding.Repair{Pos: there, EndColumn: 5, Text: "x"},
+		Blocks: []finding.Object{{Kind: "HelmChart", Name: "nowhere"}, {Kind: "HelmChart", Namespace: "apps", Name: "b", Pos: there}}, Related: []manifest.Pos{{File: manifest.StdinName}},
+	}
+	result := newSARIFResult(&f, "")
+	change := result.Fixes[0].Changes[0]
+	if r := change.Replacements[0]; change.Artifact.URI != "a.yaml" || r.Deleted != (sarifRegion{StartLine: 2, StartColumn: 3, EndColumn: 5}) || r.Inserted.Text != "x" || result.Fixes[0].Description.Text != "change the text" {
+		t.Errorf("fix %+v", result.Fixes[0])
+	}
+	if related := result.Related; len(related) != 2 || related[0].ID != 1 || related[0].Physical.Artifact != (sarifArtifact{URI: "stdin"}) || related[1].ID != 2 || related[1].Message.Text != "blocks HelmChart apps/b" || related[1].Logical[0] != (sarifLogical{"b", "HelmChart/apps/b", "object"}) {
+		t.Errorf("related %+v", related)
+	}
+	if !strings.Contains(result.Message.Text, "m [a] (b)") || result.Locations[0].Logical != nil {
+		t.Errorf("%+v", result)
+	}
+	f.Fix = "write x"
+	if text := newSARIFResult(&f, "").Fixes[0].Description.Text; text != f.Fix {
+		t.Errorf("fix %q", text)
+	}
+	for severity, want := range map[finding.Severity]string{finding.Error: "error", finding.Warning: "warning", finding.Note: "recommendation"} {
+		if got := problemSeverity(severity); got != want {
+			t.Errorf("%s: %s", severity, got)
+		}
+	}
+}
+
 // TestSilenced has silenced findings in reports that can say so, if they are asked for, and else only counts them.
 func TestSilenced(t *testing.T) {
 	run := runs()["silenced"]
