@@ -106,6 +106,68 @@ func TestEnded(t *testing.T) {
 	}
 }
 
+// What helm prints is taken up to the limit, and no byte more.
+func TestPrinted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"12345": "12345", "123456": ""} {
+		tool, program := scripted(t, "printf "+text, helm.Limits{Time: time.Minute, Output: 5})
+		out, err := tool.Template(t.Context(), helm.Release{Name: "a", Namespace: "a", Chart: program})
+		if string(out) != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %q, %v", text, out, err)
+		}
+	}
+}
+
+// A program that is no helm of a known version is refused with what it is, and one that is not there with how to get it.
+func TestRefusedPrograms(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := filepath.Join(dir, "program")
+	find := func(o helm.Options) error {
+		o.Home, o.Limits = t.TempDir(), helm.Limits{Time: time.Minute, Output: 1 << 20}
+		_, err := helm.Find(t.Context(), o)
+		return err
+	}
+	for script, want := range map[string]string{
+		"echo v2.17.0": "its version is v2.17.0", "echo v5.0.0": "its version is v5.0.0", "echo hello": "it does not answer as helm does", "echo v3": "it does not answer as helm does",
+		"echo v3.18.4 x": "it does not answer as helm does", "exit 1": "it does not say its version: exit status 1",
+		"echo v3.18": "", "echo v4.0.0-rc.1+g123": "",
+	} {
+		if err := os.WriteFile(at, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		err := find(helm.Options{Name: at})
+		if unknown, ok := errors.AsType[*helm.UnknownError](err); ok != (want != "") || ok && err.Error() != at+" cannot be used: "+want || ok && unknown.Hint() == "" || !ok && err != nil {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+	}
+	if err := os.Rename(at, filepath.Join(dir, "helm")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte("#!/bin/sh\necho v3.1.2\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		o    helm.Options
+		want string
+	}{
+		{helm.Options{Name: at}, at + " is not a program that can be run"},
+		{helm.Options{Path: ""}, "helm is not installed, and is needed to render charts"},
+		{helm.Options{Path: "." + string(filepath.ListSeparator) + t.TempDir()}, "helm is not installed, and is needed to render charts"},
+		{helm.Options{Path: "." + string(filepath.ListSeparator) + dir}, ""},
+	} {
+		err := find(test.o)
+		if missing, ok := errors.AsType[*helm.NotFoundError](err); ok != (test.want != "") || ok && (err.Error() != test.want || missing.Hint() == "") {
+			t.Errorf("%+v: %v, want %q", test.o, err, test.want)
+		}
+	}
+	ended, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the run ends"))
+	if _, err := helm.Find(ended, helm.Options{Path: dir, Home: dir}); err == nil || err.Error() != "the run ends" {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A run that is interrupted while helm renders ends with its cause.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 )
 
 func write(t *testing.T, name, text string) string {
@@ -113,6 +116,69 @@ func TestFind(t *testing.T) {
 	}
 	if found := Find(t.Context(), Options{Names: []string{filepath.Join(dir, "nowhere")}}); len(found.Errors) != 1 {
 		t.Errorf("%v", found.Errors)
+	}
+}
+
+// TestFindLinks: a link to a file counts if it stays in the repository, and what leads out is named and not edited.
+func TestFindLinks(t *testing.T) {
+	dir, elsewhere := t.TempDir(), write(t, filepath.Join(t.TempDir(), "x.yaml"), "")
+	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
+	write(t, at(".git/config"), "")
+	for link, to := range map[string]string{
+		"apps/in.yaml": write(t, at("other/in.yaml"), ""), "apps/out.yaml": elsewhere, "apps/dangling.yaml": at("nothing"), "apps/dir.yaml": at("other"),
+		"outside": filepath.Dir(elsewhere),
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(link)), 0o755), os.Symlink(to, at(link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	for _, test := range []struct {
+		names                  []string
+		files, outside, errors int
+	}{
+		{[]string{"apps"}, 1, 1, 0},
+		{[]string{"apps", "other/in.yaml", "apps/in.yaml"}, 1, 1, 0},
+		{[]string{"apps/in.yaml"}, 1, 0, 0},
+		{[]string{"apps/out.yaml"}, 0, 0, 1},
+		{[]string{"apps/*.yaml"}, 1, 1, 1}, // one leads to nothing
+		{[]string{"outside/x.yaml"}, 0, 0, 1},
+		{[]string{"outside/*"}, 0, 1, 0},
+		{[]string{"none/*"}, 0, 0, 0},
+		{[]string{"none"}, 0, 0, 1},
+	} {
+		found := Find(t.Context(), Options{Names: test.names})
+		if len(found.Files) != test.files || len(found.Outside) != test.outside || len(found.Errors) != test.errors {
+			t.Errorf("%v: %d files, outside %v, errors %v", test.names, len(found.Files), found.Outside, found.Errors)
+		}
+	}
+
+	found := Find(t.Context(), Options{Names: []string{"apps"}})
+	if f := found.File("other/in.yaml"); f == nil || f.Name != filepath.Join("apps", "in.yaml") || found.File("other") != nil || found.File("nothing") != nil {
+		t.Errorf("%+v", f)
+	}
+	write(t, at("more.yaml"), "")
+	write(t, at("more.txt"), "")
+	write(t, at("large.yaml"), strings.Repeat("#", maxFile+1))
+	errs := found.Read(t.Context(), []string{"more.yaml", "more.txt", "other/in.yaml", "outside/x.yaml", "large.yaml", "none.yaml"})
+	if len(errs) != 1 || len(found.Files) != 2 || found.File("more.yaml") == nil {
+		t.Errorf("%d files, %v", len(found.Files), errs)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if found := Find(ended, Options{Names: []string{"apps", "more.yaml"}}); len(found.Files) > 0 {
+		t.Errorf("ended: %d files", len(found.Files))
+	}
+	for name, want := range map[string]error{"apps/out.yaml": file.ErrOutside, "other": ErrIrregular, "none.yaml": fs.ErrNotExist, "apps/in.yaml": nil} {
+		if _, err := Read(filepath.FromSlash(name), 1); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := Writable(filepath.FromSlash(name)); want == file.ErrOutside && !errors.Is(err, want) {
+			t.Errorf("%s can be written: %v", name, err)
+		}
+	}
+	if err := Writable("outside/new.yaml"); !errors.Is(err, file.ErrOutside) {
+		t.Errorf("over a link: %v", err)
 	}
 }
 
