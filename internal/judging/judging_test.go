@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest/inputs"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
 const repository = `apiVersion: source.toolkit.fluxcd.io/v1
@@ -159,5 +160,44 @@ spec: {interval: 5m, type: OCI, url: "oci://registry.example.org/charts"} # as w
 	got, err := os.ReadFile(filepath.Join(dir, "all.yaml"))
 	if want := strings.NewReplacer("v1beta2", "v1", "type: OCI", "type: oci").Replace(text) + lossy; err != nil || string(got) != want {
 		t.Errorf("%v\n%s\n%s", err, got, printed)
+	}
+}
+
+// TestRemedies: a file is parsed once, whatever it is called and however many findings it has, and nothing is worked out once the
+// context ends.
+func TestRemedies(t *testing.T) {
+	t.Parallel()
+	const mistakes = 50
+	dir := inputs.Write(t, map[string]string{"all.yaml": strings.Repeat("---\n"+strings.Replace(repository, "interval", "type: OCI, interval", 1), mistakes)})
+	if err := os.Symlink("all.yaml", filepath.Join(dir, "link.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	w, _ := inputs.Worker()
+	x := &fixer{w: w, found: rewrite.Find(t.Context(), rewrite.Options{Names: []string{dir}}), files: map[string]*editedFile{}}
+	repaired := func(ctx context.Context, name string) (n int) {
+		var found []finding.Finding
+		for i := range mistakes {
+			found = append(found, finding.Finding{Code: finding.DeprecatedSpelling, Pos: finding.Pos{File: filepath.Join(dir, name), Line: 5*i + 5, Column: 14}})
+		}
+		x.remedies(ctx, found)
+		for _, f := range found {
+			if f.Repair != nil && f.Repair.Text == "oci" {
+				n++
+			}
+		}
+		return n
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if n := repaired(ended, "all.yaml"); n > 0 || len(x.order) > 0 {
+		t.Errorf("%d remedies after the end, %d files are parsed", n, len(x.order))
+	}
+	if n := repaired(t.Context(), "none.yaml"); n > 0 || len(x.order) > 0 {
+		t.Errorf("%d remedies in a file that is not edited, %d files are parsed", n, len(x.order))
+	}
+	for _, name := range []string{"all.yaml", "link.yaml"} {
+		if n := repaired(t.Context(), name); n != mistakes || len(x.order) != 1 {
+			t.Errorf("%s: %d remedies, %d files are parsed", name, n, len(x.order))
+		}
 	}
 }
