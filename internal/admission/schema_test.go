@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -344,6 +347,38 @@ func TestSchemas(t *testing.T) {
 	} {
 		if _, err := parseSchema([]byte(text)); err == nil {
 			t.Errorf("%s is accepted", text)
+		}
+	}
+}
+
+// TestNamedFields holds the fields that the sentences of package finding name against the schemas.
+func TestNamedFields(t *testing.T) {
+	has := func(kind string, path []string) bool {
+		s, err := schemaOf(kind)
+		for _, name := range path {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s = s.Properties[name]; s == nil {
+				return false
+			}
+		}
+		return true
+	}
+	for _, name := range []string{"fields.go", "options.go"} {
+		text, err := os.ReadFile(filepath.Join("..", "finding", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile(`\bspec(\.[a-zA-Z]+)+`).FindAllString(string(text), -1)
+		if len(named) == 0 {
+			t.Errorf("%s names no field", name)
+		}
+		for _, field := range named {
+			path := strings.Split(field, ".")
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(schemas)), func(kind string) bool { return has(kind, path) }) {
+				t.Errorf("%s: no kind has %s", name, field)
+			}
 		}
 	}
 }

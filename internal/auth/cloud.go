@@ -269,7 +269,7 @@ func (l *cloudLogins) ask(ctx context.Context) (Credential, time.Time, error) {
 func (l *cloudLogins) fail(err error) error {
 	e := &CloudError{Provider: l.key.provider, Host: l.key.host, Err: err}
 	if own := cloudOf(l.key.host); own != "" && own != l.key.provider {
-		e.hint = fmt.Sprintf("'%s' is a registry of %s: spec.provider should be %s", l.key.host, own, own)
+		e.hint = fmt.Sprintf(finding.OtherProvider, l.key.host, own, own)
 	} else if cloudStatus(err) == http.StatusForbidden || cloudStatus(err) == http.StatusBadRequest {
 		e.hint = cloudLoginPermission(l.key.provider)
 	}

@@ -105,7 +105,7 @@ func (e *ProxyError) Error() string {
 // Hint says what to do.
 func (e *ProxyError) Hint() string {
 	if e.Code == http.StatusProxyAuthRequired {
-		return "the proxy wants credentials: write them into the Secret of spec.proxySecretRef, or into HTTPS_PROXY or HTTP_PROXY as http://user:password@host:port"
+		return finding.ProxyLogin
 	}
 	return ""
 }

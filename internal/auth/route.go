@@ -35,7 +35,7 @@ func (r Route) chosenBy() string {
 	case s.skipped:
 		return skipVerification
 	case r.proxy != nil:
-		return "proxySecretRef"
+		return "proxy"
 	case isLoopbackHost(r.to.Hostname()):
 		return ""
 	case s.unverified:
@@ -43,7 +43,7 @@ func (r Route) chosenBy() string {
 	case r.to.Scheme != "https":
 		return "http"
 	case len(s.ca) > 0 && !s.ambient:
-		return "certSecretRef"
+		return "authority"
 	}
 	return ""
 }
@@ -86,9 +86,9 @@ type WithheldError struct {
 
 func (e *WithheldError) Error() string {
 	why := map[string]string{
-		"proxySecretRef": "spec.proxySecretRef leads through a proxy that the manifest chose",
-		"certSecretRef":  "spec.certSecretRef names an authority that the manifest chose",
-		"insecure":       "spec.insecure does without verified TLS",
+		"proxy":          finding.ManifestProxy,
+		"authority":      finding.ManifestCA,
+		"insecure":       finding.ManifestInsecure,
 		"http":           "it is reached over plain HTTP",
 		skipVerification: finding.SkipsVerification,
 		"untrusted":      finding.LeavesOutOthers,

@@ -55,15 +55,15 @@ func (w *cloudWorld) routes(t *testing.T, host string) []route {
 		{"a link-local address", "http://169.254.1.1:5000", nil, nil, "http"},
 		{"no address", "http://0.0.0.0:5000", nil, nil, "http"},
 		{"another machine by name", "http://localhost.test", nil, nil, "http"},
-		{"own proxy", "https://" + host, nil, proxy, "proxySecretRef"},
-		{"own proxy to this machine", "http://localhost:5000", nil, proxy, "proxySecretRef"},
-		{"own authority", "https://" + host, w.identity, nil, "certSecretRef"},
+		{"own proxy", "https://" + host, nil, proxy, "proxy"},
+		{"own proxy to this machine", "http://localhost:5000", nil, proxy, "proxy"},
+		{"own authority", "https://" + host, w.identity, nil, "authority"},
 		{"not verified", "https://" + host, none.Unverified(), nil, "insecure"},
 		{"verification skipped", "https://" + host, none.SkipVerification(), nil, skipped},
 		{"verification skipped on this machine", "https://localhost:5000", none.SkipVerification(), nil, skipped},
 		{"plain HTTP", "http://" + host, nil, nil, "http"},
 		{"plain HTTP with an own authority", "http://" + host, w.identity, nil, "http"},
-		{"all of it", "http://" + host, w.identity.Unverified(), proxy, "proxySecretRef"},
+		{"all of it", "http://" + host, w.identity.Unverified(), proxy, "proxy"},
 	}
 }
 

@@ -119,7 +119,7 @@ func certTypeWarning(cert *manifest.Secret) []string {
 	case "", typeOpaque, typeTLS:
 		return nil
 	}
-	return []string{fmt.Sprintf("secret '%s' in certSecretRef should be of type %s or %s", ref(cert), typeOpaque, typeTLS)}
+	return []string{fmt.Sprintf(finding.TLSType, ref(cert), typeOpaque, typeTLS)}
 }
 
 func ref(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }
@@ -176,14 +176,14 @@ func (s *secrets) readDeprecatedTLS(secret *manifest.Secret, haveTLS bool) ([]st
 	case errors.As(err, &incomplete) && incomplete.nothing():
 		return nil, nil
 	case errors.As(err, &incomplete):
-		return []string{fmt.Sprintf("TLS settings in secretRef are ignored: %v", err)}, nil
+		return []string{fmt.Sprintf(finding.TLSUnusable, err)}, nil
 	case err != nil:
 		return nil, err
 	case haveTLS:
-		return []string{fmt.Sprintf("TLS settings in secret '%s' in secretRef are ignored: certSecretRef has its own", ref(secret))}, nil
+		return []string{fmt.Sprintf(finding.TLSIgnored, ref(secret))}, nil
 	}
 	s.ca, s.cert, s.key, s.pair = fromSecret.ca, fromSecret.cert, fromSecret.key, fromSecret.pair
-	deprecated := fmt.Sprintf("TLS settings in secret '%s' in secretRef are deprecated: use certSecretRef", ref(secret))
+	deprecated := fmt.Sprintf(finding.TLSDeprecated, ref(secret))
 	return append(warnings, deprecated), nil
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -134,5 +136,5 @@ func (s *AWSStorage) env(name string) string {
 type foreignSTSError struct{ url string }
 
 func (e *foreignSTSError) Error() string {
-	return fmt.Sprintf("spec.sts.endpoint: '%s' is not STS of AWS over https: the identity of this machine is not shown to it", e.url)
+	return fmt.Sprintf(finding.OtherSTS, e.url)
 }

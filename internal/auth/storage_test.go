@@ -129,7 +129,7 @@ func TestAzureStorageAppService(t *testing.T) {
 	wantRequests(t, asked, 1)
 	route := auth.NewRoute(&url.URL{Scheme: "https", Host: "b.blob.core.windows.net"}, nil, proxy)
 	var withheld *auth.WithheldError
-	if _, err := auth.MachineAzureStorage(o, route, ""); !errors.As(err, &withheld) || withheld.By != "proxySecretRef" {
+	if _, err := auth.MachineAzureStorage(o, route, ""); !errors.As(err, &withheld) || withheld.By != "proxy" {
 		t.Errorf("error %v", err)
 	}
 	wantRequests(t, asked, 1)

@@ -245,8 +245,8 @@ func reach(edges [][]int, start int) []int {
 // Directories that no Kustomization of the input leads to may be applied by Kustomizations of another repository. Overlays of
 // one base are then each applied in a cluster of its own, as far as they say different things of one object.
 
-// twins adds the objects beside Kustomizations that say the same in several directories. They are one Kustomization of one
-// cluster, but for directories that have another object in common: that would be there twice.
+// twins adds the objects beside Kustomizations that say the same in several directories. Such Kustomizations are one, of one
+// cluster, unless their directories have another object in common, which would be there twice.
 func (r *Renderer) twins(p *plan, made map[int]map[string]string) {
 	same := map[string][]int{}
 	for _, i := range p.starts {

@@ -19,6 +19,7 @@ import (
 	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // keylessJudge accepts signatures with a certificate of a trusted authority that was logged, for a key that was used
@@ -62,7 +63,7 @@ func keylessOptions() []sigstore.VerifierOption {
 	}
 }
 
-const keyedHint = "the signature comes without a certificate: it was made with a key; refer with spec.verify.secretRef to a Secret with the public key in a name that ends in .pub"
+const keyedHint = finding.WithoutCertificate
 
 func (j *keylessJudge) bundle(ctx context.Context, b *bundleSignature) (*Signer, error) {
 	if !b.hasCertificate() {

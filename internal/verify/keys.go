@@ -18,6 +18,8 @@ import (
 	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // KeySuffix ends the names of public keys in a Secret.
@@ -166,7 +168,7 @@ func (j keyJudge) refuse(sig []byte, certificate bool) error {
 	kind := signatureKind(sig)
 	switch {
 	case certificate:
-		hint = "the signature comes with a certificate: it was made keyless, which is verified without spec.verify.secretRef, with spec.verify.matchOIDCIdentity"
+		hint = finding.WithCertificate
 	case kind != "" && !slices.ContainsFunc(j, func(k publicKey) bool { return k.kind == kind }):
 		hint = fmt.Sprintf("the signature looks as if it was made with a key of type %s, and there is none", kind)
 	}

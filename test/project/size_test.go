@@ -93,6 +93,24 @@ func TestFlagsBelowCommands(t *testing.T) {
 	}
 }
 
+// TestFieldsOutsideObjects looks for texts that name a field of a spec in packages that know no objects: such advice is in package
+// finding.
+func TestFieldsOutsideObjects(t *testing.T) {
+	t.Parallel()
+	namesField := regexp.MustCompile(`\bspec\.[a-z]|(?i:secretRef)\b`)
+	eachFile(t, func(path string, file *ast.File, fset *token.FileSet) {
+		if !strings.HasPrefix(path, "internal/fetch/") && !strings.HasPrefix(path, "internal/auth/") && !strings.HasPrefix(path, "internal/verify/") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && namesField.MatchString(text.Value) {
+				t.Errorf("%s names a field: %s", fset.Position(text.Pos()), text.Value)
+			}
+			return true
+		})
+	})
+}
+
 // TestErrorTypes counts the types of errors that no errors.As, assertion or switch of the program asks for.
 func TestErrorTypes(t *testing.T) {
 	t.Parallel()

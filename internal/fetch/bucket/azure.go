@@ -54,7 +54,7 @@ func AzureEndpoint(endpoint string) (*url.URL, error) {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil:
 		return nil, &Error{
 			text: fmt.Sprintf("endpoint '%s' is not the URL of a storage account", auth.RedactURL(endpoint)),
-			hint: "with the provider azure spec.endpoint looks like https://ACCOUNT.blob.core.windows.net",
+			hint: finding.URLOfAzure,
 		}
 	}
 	u.Fragment = ""
@@ -201,7 +201,7 @@ func (s *azureStore) open(ctx context.Context, o listedObject) (*openObject, err
 
 func (s *azureStore) hints() storeHints {
 	return storeHints{
-		credentials: "the container may want credentials: refer with spec.secretRef to a Secret, for example with accountKey or sasKey",
+		credentials: finding.AzureLogin,
 		permissions: "the role Storage Blob Data Reader, or the permissions to read and to list",
 	}
 }

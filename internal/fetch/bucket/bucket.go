@@ -23,6 +23,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -107,7 +108,7 @@ func Download(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	}
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout("spec.timeout", o.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout(finding.Timeout, o.Timeout))
 		defer cancel()
 	}
 	if err := o.check(); err != nil {
@@ -264,7 +265,7 @@ func (b *bucket) add(o listedObject, rules *tree.Rules) error {
 		}
 		return &Error{
 			text: fmt.Sprintf("fetch from bucket '%s' failed: the key %q cannot be the name of a file", b.Bucket, key),
-			hint: "spec.ignore and a .sourceignore file in the bucket leave objects out",
+			hint: finding.LeaveOut,
 		}
 	}
 	if rules.Ignored(key, false) {

@@ -101,9 +101,9 @@ func (b *bucket) failed(ctx context.Context, what string, err error) error {
 	case cloud != nil && cloud.Hint() != "":
 		e.hint = cloud.Hint()
 	case fetch.CertificateFailure(err) && !b.Identity.HasCA():
-		e.hint = "if the server's certificate is from a private CA, refer with spec.certSecretRef to a Secret with ca.crt"
+		e.hint = finding.BucketCA
 	case fetch.CertificateFailure(err):
-		e.hint = "the CA in the Secret of spec.certSecretRef did not issue the server's certificate"
+		e.hint = finding.OtherCA
 	case cloud != nil || fetch.TLSAlert(err):
 	case e.AuthFailure() && b.Login == nil && b.STS == nil:
 		e.hint = b.store.hints().credentials

@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // googleStore is a bucket of Google Cloud Storage. It asks the JSON interface itself: of what Google's library can do,
@@ -211,7 +212,7 @@ func (s *googleStore) get(ctx context.Context, at *url.URL, query url.Values) (*
 
 func (s *googleStore) hints() storeHints {
 	return storeHints{
-		credentials: "the bucket may want credentials: refer with spec.secretRef to a Secret with serviceaccount",
+		credentials: finding.GoogleLogin,
 		permissions: "the permissions storage.buckets.get, storage.objects.list and storage.objects.get",
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // route is how the bucket's server is reached.
@@ -66,11 +67,11 @@ func cloudOptions(c *fetch.Client, o Options) auth.CloudOptions {
 // check refuses names that would become another part of a URL than they are meant for.
 func (o Options) check() error {
 	if o.Region != "" {
-		if err := auth.RegionPart.Check("spec.region", o.Region); err != nil {
+		if err := auth.RegionPart.Check(finding.RegionField, o.Region); err != nil {
 			return &Error{text: err.Error(), err: err}
 		}
 	}
-	if err := auth.BucketPart.Check("spec.bucketName", o.Bucket); err != nil {
+	if err := auth.BucketPart.Check(finding.BucketField, o.Bucket); err != nil {
 		return &Error{text: err.Error(), err: err}
 	}
 	return nil

@@ -78,7 +78,7 @@ func (s *s3Store) open(ctx context.Context, o listedObject) (*openObject, error)
 
 func (s *s3Store) hints() storeHints {
 	return storeHints{
-		credentials: "the bucket may want credentials: refer with spec.secretRef to a Secret with accesskey and secretkey",
+		credentials: finding.S3Login,
 		permissions: "the permissions s3:ListBucket and s3:GetObject",
 	}
 }

@@ -78,12 +78,12 @@ func missingRef(name string, refs []gitReference) *RefError {
 	branch := strings.HasPrefix(name, "refs/heads/")
 	for _, r := range refs {
 		if branch && r.name == "HEAD" && r.target != "" && r.target != name {
-			e.hint = fmt.Sprintf("the default branch of the repository is %s: spec.ref.branch names the one to use",
+			e.hint = fmt.Sprintf(finding.DefaultBranch,
 				finding.OneLine(strings.TrimPrefix(r.target, "refs/heads/"), fetch.MaxReason))
 		}
 	}
 	if slices.ContainsFunc(refs, tag) {
-		e.hint = fmt.Sprintf("there is a tag of this name: use spec.ref.tag: %s", short)
+		e.hint = fmt.Sprintf(finding.TagOfName, short)
 	}
 	return e
 }

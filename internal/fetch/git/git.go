@@ -104,7 +104,7 @@ func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	}
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout("spec.timeout", o.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout(finding.Timeout, o.Timeout))
 		defer cancel()
 	}
 	var tree *fetch.Tree

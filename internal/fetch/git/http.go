@@ -183,13 +183,13 @@ func (h *gitHTTP) statusError(answer *http.Response, snippet []byte, at *url.URL
 	case e.AuthFailure() && stranger && h.login.any():
 		e.Advice = "redirected to " + at.Host + ", which does not get the credentials for " + h.home.Host
 	case e.AuthFailure() && !h.login.any():
-		e.Advice = "the repository may want credentials: refer with spec.secretRef to a Secret with username and password, or with bearerToken"
+		e.Advice = finding.GitLogin
 	case e.Code == http.StatusUnauthorized:
-		e.Advice = "the server does not accept the credentials of spec.secretRef"
+		e.Advice = finding.GitLoginRefused
 	case e.Code == http.StatusForbidden:
-		e.Advice = "the credentials of spec.secretRef may lack the permission to read this repository"
+		e.Advice = finding.GitLoginForbidden
 	case e.Code == http.StatusNotFound && !h.login.any():
-		e.Advice = "servers hide private repositories in this way too: they need a Secret in spec.secretRef"
+		e.Advice = finding.GitHidden
 	}
 	what := "unexpected answer"
 	switch e.Code {
@@ -207,6 +207,6 @@ func (h *gitHTTP) statusError(answer *http.Response, snippet []byte, at *url.URL
 func (h *gitHTTP) notServed() error {
 	return &finding.Problem{
 		Class: finding.Lasting, Text: "there is no Git repository at " + auth.RedactURL(h.home.String()),
-		Advice: "spec.url is the URL that git clone takes, which is often not the one that a browser shows",
+		Advice: finding.URLOfClone,
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Login is what one repository is talked to with. It prints as REDACTED by every means; nil is anonymous.
@@ -87,11 +88,11 @@ func (l *Login) requestHint(err error) string {
 	case fetch.CertificateHint(err) != "":
 		return fetch.CertificateHint(err)
 	case errors.As(err, &authority) && !l.reveal().TLS.HasCA():
-		return "if the server's certificate is from a private CA, put that CA into ca.crt of the Secret of spec.secretRef"
+		return finding.GitCA
 	case errors.As(err, &authority):
 		return "the CA in ca.crt did not issue the server's certificate"
 	case errors.Is(err, http.ErrSchemeMismatch):
-		return "the server speaks plain HTTP on this port: spec.url has to begin with http://"
+		return finding.ServerPlain
 	}
 	return ""
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The kinds of answers that outlive a run.
@@ -75,7 +76,7 @@ func (c *clone) knownTarget(u *url.URL) (*gitTarget, error) {
 	case !m.Offline() && (!found || c.options.Ref.Commit == "" || !c.hasPacks(u, t)):
 		return nil, nil
 	case !found:
-		return nil, m.Missing("what spec.ref names in " + auth.RedactURL(u.String()))
+		return nil, m.Missing(finding.RefIn + auth.RedactURL(u.String()))
 	}
 	return t, nil
 }

@@ -79,7 +79,7 @@ func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH,
 }
 
 var errNoIdentity = notTrusted("no identity",
-	"a repository with an ssh:// URL needs a Secret with identity and known_hosts in spec.secretRef")
+	finding.SSHLogin)
 
 // notTrusted says that one side does not trust the other.
 func notTrusted(text, hint string) error {
@@ -128,7 +128,7 @@ func readKnownHosts(dir string, text []byte) (ssh.HostKeyCallback, error) {
 	check, err := knownhosts.New(f.Name())
 	if err != nil {
 		// The reason names the file, which is gone.
-		return nil, notTrusted("'known_hosts' in the Secret of spec.secretRef cannot be read", "")
+		return nil, notTrusted(finding.KnownHostsUnread, "")
 	}
 	return check, nil
 }
@@ -226,12 +226,12 @@ func (s *sshState) explain(addr string, err error) error {
 		return notTrusted("the host key of "+host+" is revoked in known_hosts", "")
 	case refused != nil && len(refused.Want) == 0:
 		return notTrusted("host key verification failed: "+host+" is not in known_hosts",
-			"add what ssh-keyscan prints for the host to known_hosts in the Secret of spec.secretRef, once you have made sure that it is right")
+			finding.KnownHosts)
 	case refused != nil:
 		return notTrusted("host key verification failed: the key of "+host+" is another one than in known_hosts", "")
 	case s.checked.Load() && s.offered.Load() && !errors.As(err, &network) && !errors.Is(err, io.EOF):
 		return notTrusted("unable to authenticate as "+s.config.User+": the server does not accept the identity",
-			"the public half of the identity in spec.secretRef may lack the permission to read this repository")
+			finding.SSHForbidden)
 	}
 	return fetch.DescribeRequest(context.Background(), "ssh://"+addr, err, func(err error) (text, advice string) {
 		return finding.OneLine(err.Error(), fetch.MaxErrorText), ""

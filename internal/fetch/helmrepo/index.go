@@ -64,7 +64,7 @@ func (s *indexScan) consume(r io.Reader) error {
 	offsets, err := index.Scan(beginning)
 	switch {
 	case fetch.LooksLikeHTML(beginning.bytes):
-		return &IndexError{finding.WithHint(errWebPage, "spec.url is the directory that holds index.yaml, not a page about it; a page may also ask to sign in")}
+		return &IndexError{finding.WithHint(errWebPage, finding.URLOfIndex)}
 	case fetch.LooksLikeGzip(beginning.bytes):
 		return &IndexError{errCompressed}
 	case err != nil:

@@ -65,7 +65,7 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 	}
 	if h.options.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, h.options.Timeout, fetch.NewTimeout("spec.timeout", h.options.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, h.options.Timeout, fetch.NewTimeout(finding.Timeout, h.options.Timeout))
 		defer cancel()
 	}
 	return h.client.Retry(ctx, func(ctx context.Context, n int) error {

@@ -114,7 +114,7 @@ func (x *exchange) statusHint(ctx context.Context, e *RegistryError, at *url.URL
 	case e.Code == http.StatusTooManyRequests && x.oci.login(ctx, x.ref.Repository).Nothing:
 		return "the registry limits anonymous requests: a login may raise the limit"
 	case e.Code == http.StatusBadRequest && x.oci.options.Insecure:
-		return "spec.insecure: true is plain HTTP: leave it out if the registry speaks HTTPS"
+		return finding.PlainHTTP
 	}
 	return ""
 }
@@ -124,7 +124,7 @@ func (x *exchange) notFoundHint(e *RegistryError) string {
 	switch {
 	case x.chart != "" && (namespace == x.chart || strings.HasSuffix(namespace, "/"+x.chart)):
 		parent := strings.Trim(strings.TrimSuffix(namespace, x.chart), "/")
-		return fmt.Sprintf("spec.url ends in the chart's name, which is appended to it: use %s%s",
+		return fmt.Sprintf(finding.URLHasChart,
 			scheme, path.Join(x.oci.Host(), parent))
 	case len(e.Codes) == 0:
 		return fmt.Sprintf("'%s' may be no registry", x.oci.Host())
@@ -148,7 +148,7 @@ func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 	case x.oci.options.Write:
 		return fmt.Sprintf("the registry does not accept the login from %s, or it lacks the permission to write to '%s'", login.Source, x.ref.Repository)
 	case login.Nothing:
-		return fmt.Sprintf("log in with 'helm registry login %s', or refer with spec.secretRef to a Secret of type kubernetes.io/dockerconfigjson", x.oci.Host())
+		return fmt.Sprintf(finding.RegistryLogin, x.oci.Host())
 	case e.Code == http.StatusForbidden && permission != "":
 		return "the login is accepted, but may lack the permission to pull: " + permission
 	case e.Code == http.StatusForbidden:
@@ -163,7 +163,7 @@ func (x *exchange) requestError(ctx context.Context, u, at *url.URL, err error) 
 		// The proxy is one that the object names: an [auth.ProxyError] would point to the environment.
 		own := &finding.Problem{Class: finding.Retryable(finding.TransientStatus(proxy.Code)), Text: err.Error()}
 		if proxy.Code == http.StatusProxyAuthRequired {
-			own.Advice = "the proxy wants other credentials: username and password stand in the Secret of spec.proxySecretRef"
+			own.Advice = finding.ProxyLoginRefused
 		}
 		err = own
 	}
@@ -185,11 +185,11 @@ func (x *exchange) requestHint(ctx context.Context, err error) string {
 	case fetch.CertificateHint(err) != "":
 		return fetch.CertificateHint(err)
 	case errors.As(err, &authority) && !x.oci.options.Identity.HasCA():
-		return "if the registry's certificate is from a private CA, refer with spec.certSecretRef to a Secret with that CA in ca.crt"
+		return finding.RegistryCA
 	case errors.As(err, &authority):
 		return "the CA in ca.crt did not issue the registry's certificate"
 	case notTLS(err):
-		return "the registry speaks plain HTTP: spec.insecure: true allows that"
+		return finding.RegistryPlain
 	case errors.As(err, &token) && token.AuthFailure():
 		return x.authHint(ctx, &RegistryError{StatusError: &fetch.StatusError{Code: token.Code}})
 	}

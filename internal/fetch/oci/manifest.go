@@ -269,7 +269,7 @@ func notAChart(config *ocispec.Descriptor) error {
 		return e
 	case ocispec.MediaTypeImageConfig, dockerConfigType:
 		e.Reason += ": it is a container image, not a Helm chart"
-		e.hint = "charts and images often have the same name: is spec.url the URL of the charts?"
+		e.hint = finding.URLOfCharts
 	case fluxConfigType:
 		e.Reason += ": it is a Flux artifact, not a Helm chart"
 		e.hint = "artifacts that were pushed with 'flux push artifact' are sources of kind OCIRepository"

@@ -100,7 +100,7 @@ func parseURL(raw string) (registry.Reference, error) {
 	case err != nil || u.Host == "":
 		return refuse("no host in it", "")
 	case u.User != nil:
-		return refuse("credentials in the URL are not used", "write them into a Secret and refer to it with spec.secretRef")
+		return refuse("credentials in the URL are not used", finding.LoginInSecret)
 	case u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(rest, "?#"):
 		return refuse("it must end with the path", "")
 	}
@@ -116,15 +116,15 @@ func parseURL(raw string) (registry.Reference, error) {
 
 func schemeHint(raw string) string {
 	if _, rest, ok := strings.Cut(raw, "://"); ok {
-		return "spec.type is oci, so the URL has to be " + scheme + auth.RedactURL("//" + rest)[2:]
+		return finding.TypeIsOCI + "be " + scheme + auth.RedactURL("//" + rest)[2:]
 	}
-	return "spec.type is oci, so the URL has to begin with " + scheme
+	return finding.TypeIsOCI + "begin with " + scheme
 }
 
 func namespaceHint(name string) string {
 	switch {
 	case strings.ContainsAny(path.Base(name), ":@"):
-		return "the URL is that of a repository: the version goes into the chart's spec.version"
+		return finding.VersionOfChart
 	case name != strings.ToLower(name):
 		return "names in registries are lower case: " + strings.ToLower(name)
 	}

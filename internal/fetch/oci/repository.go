@@ -49,11 +49,11 @@ func ParseURL(raw string) (Name, error) {
 		return refuse("URL must end with the repository", "")
 	case strings.Contains(last, "@") && strings.Contains(strings.TrimSuffix(rest, "/"), "/"):
 		digest := last[strings.IndexByte(last, '@'):]
-		return refuse(fmt.Sprintf("URL must not contain a digest; remove '%s'", finding.OneLine(digest, fetch.MaxName)), "the digest goes into spec.ref.digest")
+		return refuse(fmt.Sprintf("URL must not contain a digest; remove '%s'", finding.OneLine(digest, fetch.MaxName)), finding.DigestInRef)
 	case strings.Contains(rest, "@"):
-		return refuse("URL must not contain credentials", "write them into a Secret of type kubernetes.io/dockerconfigjson and refer to it with spec.secretRef")
+		return refuse("URL must not contain credentials", finding.LoginOfRegistry)
 	case tag >= 0 && strings.Contains(strings.TrimSuffix(rest, "/"), "/"):
-		return refuse(fmt.Sprintf("URL must not contain a tag; remove '%s'", finding.OneLine(last[tag:], fetch.MaxName)), "the tag goes into spec.ref.tag")
+		return refuse(fmt.Sprintf("URL must not contain a tag; remove '%s'", finding.OneLine(last[tag:], fetch.MaxName)), finding.TagInRef)
 	}
 	parsed, err := name.NewRepository(rest)
 	if err != nil {
@@ -183,7 +183,7 @@ func (r *Repository) within(ctx context.Context) (context.Context, context.Cance
 	if limit <= 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, limit, fetch.NewTimeout("spec.timeout", limit))
+	return context.WithTimeoutCause(ctx, limit, fetch.NewTimeout(finding.Timeout, limit))
 }
 
 // asFlux gives a registry's refusal the text that it has in source-controller.
