@@ -57,18 +57,16 @@ func (b *Bill) Rendered(r *foresee.Release, manifests []byte) (*report.Component
 	c.Version = cmp.Or(c.Version, r.Fact.Chart.Version)
 	release := foundIn(r.In.Cluster, r.Object.String())
 	c.Found = []string{release}
-	if b.Images {
-		objects, err := foresee.RenderedObjects(manifests)
-		if err != nil {
-			return b.shown(c, r.Object), err
-		}
-		for _, name := range slices.Sorted(maps.Keys(objects)) {
-			foresee.EachImage(objects[name], func(field, reference string) {
-				c.Parts = append(c.Parts, imageComponent(reference, name+" "+field+" of "+release))
-			})
-		}
+	if !b.Images {
+		return b.shown(c, r.Object), nil
 	}
-	return b.shown(c, r.Object), nil
+	objects, err := foresee.RenderedObjects(manifests)
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		foresee.EachImage(objects[name], func(field, reference string) {
+			c.Parts = append(c.Parts, imageComponent(reference, name+" "+field+" of "+release))
+		})
+	}
+	return b.shown(c, r.Object), err
 }
 
 // shown is a component without what is not shown of its object.
@@ -111,12 +109,9 @@ func (b *Bill) component(r *reconcile.Result) *report.Component {
 		part.Name = d.Name
 		c.Parts = append(c.Parts, part)
 	}
-	artifact, _ := r.Status["artifact"].(map[string]any)
-	name, _ := artifact["path"].(string)
-	if b.Store != nil && name != "" && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
-		sum, _ := artifact["digest"].(string)
-		c.Digest = cmp.Or(c.Digest, sum)
-		b.look(&c, b.Store, name)
+	if artifact := r.Source().Artifact(); b.Store != nil && artifact != nil && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
+		c.Digest = cmp.Or(c.Digest, artifact.Digest)
+		b.look(&c, b.Store, artifact.Path)
 	}
 	return &c
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
@@ -58,9 +59,10 @@ func (c *Component) Map(change func(string) string) {
 
 // materials are the components of a run, each once.
 type materials struct {
-	list   []*material // sorted by ref
-	failed int         // objects whose components are not known
-	id     string      // equal for equal materials, a UUID
+	found  map[string]*material // by ref
+	list   []*material          // sorted by ref
+	failed int                  // objects whose components are not known
+	id     string               // equal for equal materials, a UUID
 }
 
 type material struct {
@@ -73,21 +75,20 @@ type material struct {
 
 // materials puts the components of all objects together.
 func (r *Run) materials() *materials {
-	found := map[string]*material{}
-	m := &materials{failed: r.Failed + r.Blocked + r.Skipped + r.Interrupted()}
+	m := &materials{found: map[string]*material{}, failed: r.Failed + r.Blocked + r.Skipped + r.Interrupted()}
 	for i := range r.Objects {
 		if c := r.Objects[i].Component; c != nil {
-			found[add(found, c)].top = true
+			m.found[m.add(c)].top = true
 		}
 	}
-	for _, one := range found {
+	for _, ref := range slices.Sorted(maps.Keys(m.found)) {
+		one := m.found[ref]
 		for _, list := range []*[]string{&one.parts, &one.Found, &one.Signers} {
 			slices.Sort(*list)
 			*list = slices.Compact(*list)
 		}
 		m.list = append(m.list, one)
 	}
-	slices.SortFunc(m.list, func(a, b *material) int { return strings.Compare(a.ref, b.ref) })
 	text, _ := json.Marshal(m.list) // of texts
 	sum := sha256.Sum256(text)
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80
@@ -96,18 +97,18 @@ func (r *Run) materials() *materials {
 }
 
 // add adds a component and its parts, and returns what it is called.
-func add(found map[string]*material, c *Component) string {
+func (m *materials) add(c *Component) string {
 	ref := c.packageURL()
-	one := found[ref]
+	one := m.found[ref]
 	if one == nil {
 		one = &material{Component: *c, ref: ref}
 		one.Parts, one.Found, one.Signers = nil, nil, nil
-		found[ref] = one
+		m.found[ref] = one
 	}
 	one.License, one.Digest = cmp.Or(one.License, c.License), cmp.Or(one.Digest, c.Digest)
 	one.Found, one.Signers = append(one.Found, c.Found...), append(one.Signers, c.Signers...)
 	for i := range c.Parts {
-		if part := add(found, &c.Parts[i]); part != ref {
+		if part := m.add(&c.Parts[i]); part != ref {
 			one.parts = append(one.parts, part)
 		}
 	}
@@ -119,34 +120,26 @@ func (c *Component) packageURL() string {
 	switch {
 	case c.Manifest != "" || c.Kind == ComponentImage || c.Kind == ComponentArtifact:
 		repository, tag, _ := manifest.SplitReference(strings.TrimPrefix(c.URL, "oci://"))
-		return packageURL("oci", path.Base(repository), c.Manifest, "repository_url", repository, "tag", cmp.Or(tag, c.Version))
+		return packageURL("oci", path.Base(repository), c.Manifest, url.Values{"repository_url": {repository}, "tag": {cmp.Or(tag, c.Version)}})
 	case c.Kind == ComponentFiles:
-		return packageURL("generic", c.Name, c.Revision, "vcs_url", c.URL)
+		return packageURL("generic", c.Name, c.Revision, url.Values{"vcs_url": {c.URL}})
 	case len(c.Parts) > 0 && c.Parts[0].Kind == ComponentFiles:
-		return packageURL("helm", c.Name, c.Version, "checksum", c.Digest, "vcs_url", c.Parts[0].URL+"@"+c.Parts[0].Revision)
+		return packageURL("helm", c.Name, c.Version, url.Values{"checksum": {c.Digest}, "vcs_url": {c.Parts[0].URL + "@" + c.Parts[0].Revision}})
 	}
-	return packageURL("helm", c.Name, c.Version, "checksum", c.Digest, "download_url", c.URL)
+	return packageURL("helm", c.Name, c.Version, url.Values{"checksum": {c.Digest}, "download_url": {c.URL}})
 }
 
-// packageURL has qualifiers in the order of their keys; those without a value are left out.
-func packageURL(kind, name, version string, qualifiers ...string) string {
-	text := "pkg:" + kind + "/" + escape(name)
+// packageURL leaves out qualifiers without a value. Colons and slashes are not escaped in package URLs.
+func packageURL(kind, name, version string, qualifiers url.Values) string {
+	text := "pkg:" + kind + "/" + url.QueryEscape(name)
 	if version != "" {
-		text += "@" + escape(version)
+		text += "@" + url.QueryEscape(version)
 	}
-	mark := "?"
-	for i := 0; i < len(qualifiers); i += 2 {
-		if qualifiers[i+1] != "" {
-			text += mark + qualifiers[i] + "=" + escape(qualifiers[i+1])
-			mark = "&"
-		}
+	maps.DeleteFunc(qualifiers, func(_ string, values []string) bool { return values[0] == "" })
+	if len(qualifiers) > 0 {
+		text += "?" + qualifiers.Encode()
 	}
-	return text
-}
-
-// escape is the percent encoding of package URLs, in which colons stay.
-func escape(s string) string {
-	return strings.NewReplacer("+", "%20", "%3A", ":", "%2F", "/").Replace(url.QueryEscape(s))
+	return strings.NewReplacer("+", "%20", "%3A", ":", "%2F", "/").Replace(text)
 }
 
 // uri is the URL, "" if it has none: references to images have no scheme.

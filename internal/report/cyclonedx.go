@@ -18,12 +18,11 @@ func writeCycloneDX(w io.Writer, run *Run) error {
 		Timestamp: run.Started.UTC().Format(time.RFC3339),
 		Tools:     &cyclonedx.ToolsChoice{Components: &[]cyclonedx.Component{{Type: cyclonedx.ComponentTypeApplication, Name: "helmsrc", Version: run.Version}}},
 	}
-	components, dependencies := []cyclonedx.Component{}, []cyclonedx.Dependency{}
+	bom.Components, bom.Dependencies = &[]cyclonedx.Component{}, &[]cyclonedx.Dependency{}
 	for _, one := range m.list {
-		components = append(components, one.cycloneDX())
-		dependencies = append(dependencies, cyclonedx.Dependency{Ref: one.ref, Dependencies: &one.parts})
+		*bom.Components = append(*bom.Components, one.cycloneDX())
+		*bom.Dependencies = append(*bom.Dependencies, cyclonedx.Dependency{Ref: one.ref, Dependencies: &one.parts})
 	}
-	bom.Components, bom.Dependencies = &components, &dependencies
 	if m.failed > 0 {
 		bom.Compositions = &[]cyclonedx.Composition{{Aggregate: cyclonedx.CompositionAggregateIncomplete}}
 	}
@@ -31,15 +30,14 @@ func writeCycloneDX(w io.Writer, run *Run) error {
 }
 
 func (m *material) cycloneDX() cyclonedx.Component {
-	c := cyclonedx.Component{BOMRef: m.ref, Type: cyclonedx.ComponentTypeApplication, Name: m.Name, Version: m.Version, PackageURL: m.ref}
+	types := map[ComponentKind]cyclonedx.ComponentType{
+		ComponentChart: cyclonedx.ComponentTypeApplication, ComponentImage: cyclonedx.ComponentTypeContainer,
+		ComponentArtifact: cyclonedx.ComponentTypeFile, ComponentFiles: cyclonedx.ComponentTypeFile,
+	}
+	c := cyclonedx.Component{BOMRef: m.ref, Type: types[m.Kind], Name: m.Name, Version: m.Version, PackageURL: m.ref, Properties: &[]cyclonedx.Property{}}
 	reference := cyclonedx.ExternalReference{URL: m.uri(), Type: cyclonedx.ERTypeDistribution}
-	switch m.Kind {
-	case ComponentFiles:
-		c.Type, reference.Type = cyclonedx.ComponentTypeFile, cyclonedx.ERTypeVCS
-	case ComponentImage:
-		c.Type = cyclonedx.ComponentTypeContainer
-	case ComponentArtifact:
-		c.Type = cyclonedx.ComponentTypeFile
+	if m.Kind == ComponentFiles {
+		reference.Type = cyclonedx.ERTypeVCS
 	}
 	if reference.URL != "" {
 		c.ExternalReferences = &[]cyclonedx.ExternalReference{reference}
@@ -53,11 +51,9 @@ func (m *material) cycloneDX() cyclonedx.Component {
 		name := cyclonedx.HashAlgorithm(strings.Replace(strings.ToUpper(algorithm), "SHA", "SHA-", 1))
 		c.Hashes = &[]cyclonedx.Hash{{Algorithm: name, Value: encoded}}
 	}
-	properties := []cyclonedx.Property{}
 	for _, p := range m.properties() {
-		properties = append(properties, cyclonedx.Property{Name: "helmsrc:" + p[0], Value: p[1]})
+		*c.Properties = append(*c.Properties, cyclonedx.Property{Name: "helmsrc:" + p[0], Value: p[1]})
 	}
-	c.Properties = &properties
 	return c
 }
 

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -19,23 +18,17 @@ var errNoSubject = errors.New("no chart and no artifact has a digest: there is n
 // writeInToto writes an in-toto statement with SLSA provenance: what objects were resolved to, and what of.
 func writeInToto(w io.Writer, run *Run) error {
 	m := run.materials()
-	s := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1"}
-	parameters, err := structpb.NewStruct(map[string]any{"objects": float64(len(run.Objects)), "objectsLeftOut": float64(m.failed)})
-	if err != nil {
-		return err
-	}
+	s := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1", Predicate: &structpb.Struct{}}
+	parameters := map[string]*structpb.Value{"objects": structpb.NewNumberValue(float64(len(run.Objects))), "objectsLeftOut": structpb.NewNumberValue(float64(m.failed))}
 	p := &provenance.Provenance{
-		BuildDefinition: &provenance.BuildDefinition{BuildType: home + "/" + run.Command + "/v1", ExternalParameters: parameters},
+		BuildDefinition: &provenance.BuildDefinition{BuildType: home + "/" + run.Command + "/v1", ExternalParameters: &structpb.Struct{Fields: parameters}},
 		RunDetails: &provenance.RunDetails{
 			Builder:  &provenance.Builder{Id: home, Version: map[string]string{"helmsrc": run.Version}},
 			Metadata: &provenance.BuildMetadata{StartedOn: timestamppb.New(run.Started), FinishedOn: timestamppb.New(run.Started.Add(run.Duration))},
 		},
 	}
 	for _, one := range m.list {
-		d, err := one.descriptor()
-		if err != nil {
-			return err
-		}
+		d := one.descriptor()
 		p.BuildDefinition.ResolvedDependencies = append(p.BuildDefinition.ResolvedDependencies, d)
 		if one.top && len(d.Digest) > 0 {
 			s.Subject = append(s.Subject, &intoto.ResourceDescriptor{Name: one.ref, Digest: d.Digest})
@@ -45,41 +38,34 @@ func writeInToto(w io.Writer, run *Run) error {
 		return errNoSubject
 	}
 	text, err := protojson.Marshal(p)
+	if err == nil {
+		err = protojson.Unmarshal(text, s.Predicate)
+	}
+	if err == nil {
+		text, err = protojson.Marshal(s)
+	}
 	if err != nil {
 		return err
 	}
-	s.Predicate = &structpb.Struct{}
-	if err := protojson.Unmarshal(text, s.Predicate); err != nil {
-		return err
-	}
-	if text, err = protojson.Marshal(s); err != nil {
-		return err
-	}
-	var out bytes.Buffer // the spaces of the library are not the same each time
-	if err := json.Compact(&out, text); err != nil {
-		return err
-	}
-	out.WriteByte('\n')
-	_, err = out.WriteTo(w)
-	return err
+	return EncodeLines(w, []json.RawMessage{text}) // the spaces of the library are not the same each time
 }
 
-func (m *material) descriptor() (*intoto.ResourceDescriptor, error) {
-	annotations := map[string]any{}
-	for _, p := range m.properties() {
-		values, _ := annotations[p[0]].([]any)
-		annotations[p[0]] = append(values, p[1])
-	}
+func (m *material) descriptor() *intoto.ResourceDescriptor {
+	annotations := map[string]*structpb.Value{}
+	properties := m.properties()
 	if m.License != "" {
-		annotations["license"] = []any{m.License}
+		properties = append(properties, [2]string{"license", m.License})
 	}
-	fields, err := structpb.NewStruct(annotations)
-	if err != nil {
-		return nil, err
+	for _, p := range properties {
+		if annotations[p[0]] == nil {
+			annotations[p[0]] = structpb.NewListValue(&structpb.ListValue{})
+		}
+		list := annotations[p[0]].GetListValue()
+		list.Values = append(list.Values, structpb.NewStringValue(p[1]))
 	}
-	d := &intoto.ResourceDescriptor{Name: m.Name, Uri: m.ref, DownloadLocation: m.uri(), Annotations: fields}
+	d := &intoto.ResourceDescriptor{Name: m.Name, Uri: m.ref, DownloadLocation: m.uri(), Annotations: &structpb.Struct{Fields: annotations}}
 	if algorithm, encoded := m.digest(); encoded != "" {
 		d.Digest = map[string]string{algorithm: encoded}
 	}
-	return d, nil
+	return d
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -30,10 +29,6 @@ func writeSPDX(w io.Writer, run *Run) error {
 	if m.failed > 0 {
 		d.DocumentComment = fmt.Sprintf("%d objects are not in it: they failed, are suspended, or were not finished", m.failed)
 	}
-	kinds := map[string]ComponentKind{}
-	for _, one := range m.list {
-		kinds[one.ref] = one.Kind
-	}
 	for _, one := range m.list {
 		d.Packages = append(d.Packages, one.spdx())
 		if one.top {
@@ -41,7 +36,7 @@ func writeSPDX(w io.Writer, run *Run) error {
 		}
 		for _, part := range one.parts {
 			how := common.TypeRelationshipDependsOn
-			switch kinds[part] {
+			switch m.found[part].Kind {
 			case ComponentChart:
 				how = common.TypeRelationshipContains
 			case ComponentFiles:
@@ -91,7 +86,7 @@ func (m *material) location() string {
 
 func spdxID(ref string) common.ElementID {
 	sum := sha256.Sum256([]byte(ref))
-	return common.ElementID("Package-" + hex.EncodeToString(sum[:8]))
+	return common.ElementID(fmt.Sprintf("Package-%x", sum[:8]))
 }
 
 func relation(from common.ElementID, how string, to common.ElementID) *spdx.Relationship {
