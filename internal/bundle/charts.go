@@ -225,9 +225,6 @@ func (c *Charts) add(ctx context.Context, d ocispec.Descriptor, from io.Reader) 
 func annotations(m *helmchart.Metadata) map[string]string {
 	var authors []string
 	for _, who := range m.Maintainers {
-		if who == nil {
-			continue
-		}
 		name := who.Name
 		if who.Email != "" {
 			name += " (" + who.Email + ")"

@@ -17,7 +17,6 @@ import (
 	"github.com/Masterminds/semver/v3"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
-	"oras.land/oras-go/v2/content"
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
@@ -173,7 +172,7 @@ type indexEntry struct {
 func (c *Charts) chart(ctx context.Context, d ocispec.Descriptor) (*indexEntry, error) {
 	var m ocispec.Manifest
 	if d.MediaType == ocispec.MediaTypeImageManifest {
-		if err := c.decode(ctx, d, &m); err != nil {
+		if err := decode(&m)(c.store.Fetch(ctx, d)); err != nil {
 			return nil, err
 		}
 	}
@@ -183,15 +182,7 @@ func (c *Charts) chart(ctx context.Context, d ocispec.Descriptor) (*indexEntry, 
 	}
 	archive := m.Layers[i].Digest
 	e := &indexEntry{&helmchart.Metadata{}, []string{blobName(archive)}, archive.Encoded()}
-	return e, c.decode(ctx, m.Config, e.Metadata)
-}
-
-func (c *Charts) decode(ctx context.Context, d ocispec.Descriptor, into any) error {
-	text, err := content.FetchAll(ctx, c.store, d)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
+	return e, decode(e.Metadata)(c.store.Fetch(ctx, m.Config))
 }
 
 func newerFirst(a, b string) int {
@@ -208,12 +199,8 @@ func (c *Charts) manifests() ([]ocispec.Descriptor, error) {
 	if err := c.store.SaveIndex(); err != nil {
 		return nil, err
 	}
-	text, err := file.ReadRegular(c.path(ocispec.ImageIndexFile), maxManifest)
-	if err != nil {
-		return nil, err
-	}
 	var index ocispec.Index
-	if err := json.Unmarshal(text, &index); err != nil {
+	if err := decode(&index)(file.Open(c.path(ocispec.ImageIndexFile))); err != nil {
 		return nil, err
 	}
 	for i, d := range index.Manifests {
