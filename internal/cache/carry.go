@@ -27,12 +27,8 @@ func (c *Cache) carry(s Scope, d digest.Digest, f *os.File, size int64) {
 // Contents calls a function with the name and the text of each answer, sorted by name, then with all bytes, sorted by digest. These
 // have no name.
 func (c *Cache) Contents(each func(answer string, d digest.Digest, content *io.SectionReader) error) error {
-	answers, err := c.files(answersDir, ours)
-	if err != nil {
-		return err
-	}
-	blobs, err := c.files(blobsDir, ours)
-	for _, e := range append(answers, blobs...) {
+	entries, err := c.all(ours)
+	for _, e := range entries {
 		var f *os.File
 		if err == nil {
 			f, err = c.openFile(e.file)

@@ -37,23 +37,26 @@ type Removed struct {
 // Entries lists what is in the cache, answers first, each part by the name of its file. What this program has not written
 // is left out; an answer that cannot be read has no Kind.
 func (c *Cache) Entries() ([]Entry, error) {
+	entries, err := c.all(ours)
+	for i := range entries {
+		e := &entries[i]
+		if !e.IsAnswer() {
+			e.Kind, e.Digest = KindBytes, digestOf(e.file)
+		} else if a, _, err := c.readAnswer(e.file); err == nil {
+			e.Answer = *a
+		}
+	}
+	return entries, err
+}
+
+// all lists the files of the cache that this program may have written, answers first.
+func (c *Cache) all(ours func(file string) bool) ([]Entry, error) {
 	answers, err := c.files(answersDir, ours)
 	if err != nil {
 		return nil, err
 	}
-	for i := range answers {
-		if a, _, err := c.readAnswer(answers[i].file); err == nil {
-			answers[i].Answer = *a
-		}
-	}
 	blobs, err := c.files(blobsDir, ours)
-	if err != nil {
-		return nil, err
-	}
-	for i := range blobs {
-		blobs[i].Kind, blobs[i].Digest = KindBytes, digestOf(blobs[i].file)
-	}
-	return append(answers, blobs...), nil
+	return append(answers, blobs...), err
 }
 
 // IsAnswer reports whether the entry is an answer, and not the bytes that one is about.
@@ -137,15 +140,11 @@ const hexLength = 64
 func (c *Cache) trim(limit int64) (Removed, error) {
 	var removed Removed
 	written := func(file string) bool { return ours(file) || isTemp(file) }
-	answers, err := c.files(answersDir, written)
+	all, err := c.all(written)
 	if err != nil {
 		return removed, err
 	}
-	blobs, err := c.files(blobsDir, written)
-	if err != nil {
-		return removed, err
-	}
-	all := slices.DeleteFunc(append(answers, blobs...), func(e Entry) bool {
+	all = slices.DeleteFunc(all, func(e Entry) bool {
 		if isTemp(e.file) && c.options.Now().Sub(e.Used) > abandonedAfter {
 			_ = c.remove(e, &removed)
 		}
