@@ -12,9 +12,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// errNoSubject is a run of which nothing has a digest.
-var errNoSubject = errors.New("no chart and no artifact has a digest: there is nothing that a statement could be about")
-
 // writeInToto writes an in-toto statement with SLSA provenance: what objects were resolved to, and what of.
 func writeInToto(w io.Writer, run *Run) error {
 	m := run.materials()
@@ -35,7 +32,7 @@ func writeInToto(w io.Writer, run *Run) error {
 		}
 	}
 	if len(s.Subject) == 0 {
-		return errNoSubject
+		return errors.New("no chart and no artifact has a digest: there is nothing that a statement could be about")
 	}
 	text, err := protojson.Marshal(p)
 	if err == nil {

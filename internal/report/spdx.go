@@ -71,14 +71,11 @@ func (m *material) spdx() *spdx.Package {
 
 // location is where a package can be downloaded, in the words of SPDX, which knows no registries.
 func (m *material) location() string {
+	_, commit, _ := strings.Cut(m.Revision, "sha1:")
 	switch {
-	case m.Kind == ComponentFiles && m.uri() != "":
-		_, commit, _ := strings.Cut(m.Revision, "sha1:")
-		if commit == "" {
-			return noAssertion
-		}
+	case m.Kind == ComponentFiles && m.uri() != "" && commit != "":
 		return "git+" + m.URL + "@" + commit
-	case strings.HasPrefix(m.uri(), "http"):
+	case m.Kind != ComponentFiles && strings.HasPrefix(m.uri(), "http"):
 		return m.URL
 	}
 	return noAssertion
