@@ -103,7 +103,7 @@ func (v *validation) ociLayer(mediaType string) {
 // knownLayers are the media types of layers that Helm and Flux push.
 func knownLayers() []string {
 	return []string{
-		oci.HelmChartType, "application/vnd.cncf.helm.chart.provenance.v1.prov", "application/vnd.cncf.flux.content.v1.tar+gzip",
+		oci.HelmChartType, oci.HelmProvenanceType, "application/vnd.cncf.flux.content.v1.tar+gzip",
 		"application/vnd.oci.image.layer.v1.tar+gzip", "application/vnd.oci.image.layer.v1.tar",
 	}
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// HelmChartType is the media type of the layer that is a chart.
-const HelmChartType = helmChartType
-
 // maxIndexDepth is how many indexes may lie in each other. Those that are pushed have one.
 const maxIndexDepth = 3
 
@@ -28,7 +25,7 @@ type Artifact struct {
 }
 
 // IsChart reports whether it is a Helm chart by its config.
-func (a *Artifact) IsChart() bool { return a.Config == helmConfigType }
+func (a *Artifact) IsChart() bool { return a.Config == HelmConfigType }
 
 // ParseDigest reads spec.ref.digest. The errors are those that source-controller shows.
 func ParseDigest(text string) (digest.Digest, error) {
@@ -122,7 +119,7 @@ func (x *exchange) onlyChart(ctx context.Context, index digest.Digest, doc *mani
 		if err != nil {
 			return err
 		}
-		if doc.Config != nil && doc.Config.MediaType == helmConfigType {
+		if doc.Config != nil && doc.Config.MediaType == HelmConfigType {
 			a.fill(digest.Digest(child.Digest), doc)
 			found++
 		}
@@ -219,7 +216,7 @@ func (a *Artifact) index(mediaType string) int {
 	case mediaType != "":
 		return first(mediaType)
 	case a.IsChart():
-		return first(helmChartType, helmLegacyType)
+		return first(HelmChartType, helmLegacyType)
 	}
 	return 0
 }

@@ -18,10 +18,10 @@ import (
 
 // The media types of what may be in a registry under a chart's name.
 const (
-	helmConfigType     = "application/vnd.cncf.helm.config.v1+json"
-	helmChartType      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+	HelmConfigType     = "application/vnd.cncf.helm.config.v1+json"
+	HelmChartType      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 	helmLegacyType     = "application/tar+gzip"
-	helmProvenanceType = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+	HelmProvenanceType = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 
 	dockerManifestType = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerListType     = "application/vnd.docker.distribution.manifest.list.v2+json"
@@ -212,7 +212,7 @@ func (d *manifestDocument) isIndex() bool {
 func (d *manifestDocument) candidates() []ocispec.Descriptor {
 	rank := func(c ocispec.Descriptor) int {
 		switch {
-		case c.ArtifactType == helmConfigType:
+		case c.ArtifactType == HelmConfigType:
 			return 0
 		case c.Platform != nil && c.Platform.OS == "linux" && c.Platform.Architecture == "amd64":
 			return 1
@@ -231,7 +231,7 @@ func (d *manifestDocument) candidates() []ocispec.Descriptor {
 
 // fill takes over what a chart's manifest says, if it is one.
 func (m *Manifest) fill(doc *manifestDocument) error {
-	if doc.Config == nil || doc.Config.MediaType != helmConfigType {
+	if doc.Config == nil || doc.Config.MediaType != HelmConfigType {
 		return notAChart(doc.Config)
 	}
 	if len(doc.Layers) == 0 {
@@ -240,15 +240,15 @@ func (m *Manifest) fill(doc *manifestDocument) error {
 	var layer, provenance *ocispec.Descriptor
 	for i := range doc.Layers {
 		switch doc.Layers[i].MediaType {
-		case helmChartType, helmLegacyType:
+		case HelmChartType, helmLegacyType:
 			// Of several, Helm takes the last.
 			layer = &doc.Layers[i]
-		case helmProvenanceType:
+		case HelmProvenanceType:
 			provenance = &doc.Layers[i]
 		}
 	}
 	if layer == nil {
-		return &ManifestError{Reason: "manifest does not contain a layer with mediatype " + helmChartType}
+		return &ManifestError{Reason: "manifest does not contain a layer with mediatype " + HelmChartType}
 	}
 	if _, err := digest.Parse(layer.Digest.String()); err != nil || layer.Size < 0 {
 		return &ManifestError{Reason: "manifest contains a layer without a valid digest and size"}
@@ -259,7 +259,7 @@ func (m *Manifest) fill(doc *manifestDocument) error {
 
 // notAChart names what is there instead.
 func notAChart(config *ocispec.Descriptor) error {
-	e := &ManifestError{Reason: "could not load config with mediatype " + helmConfigType}
+	e := &ManifestError{Reason: "could not load config with mediatype " + HelmConfigType}
 	kind := ""
 	if config != nil {
 		kind = config.MediaType

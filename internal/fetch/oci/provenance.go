@@ -29,7 +29,7 @@ func (c *Client) Provenance(ctx context.Context, ref, version string, o Options,
 // Provenance downloads the provenance file in an artifact into dst. If it has none, the error matches fs.ErrNotExist.
 func (r *Repository) Provenance(ctx context.Context, a *Artifact, dst fetch.Sink) error {
 	file := r.shown + "@" + a.Digest.String() + fetch.ProvenanceSuffix
-	layer, err := a.Layer(helmProvenanceType)
+	layer, err := a.Layer(HelmProvenanceType)
 	if err != nil {
 		return fetch.NoProvenance(file)
 	}
