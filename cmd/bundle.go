@@ -20,7 +20,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/inventory"
-	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -107,23 +106,22 @@ func (o *runOptions) addCarried(flags *pflag.FlagSet) {
 	addLockFile(&o.Lock, flags)
 	o.addTrust(flags)
 	o.addDependencies(flags)
-	o.report.addBilled(flags)
-	o.addImages(flags, "charts name in the annotation "+listing.ImagesAnnotation)
+	o.report.addBilled(flags, annotatedImages)
 }
 
 // bundleTarget reports whether a bundle of this name is a directory, and why none can be written there.
 func bundleTarget(name string) (directory bool, err error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() || os.IsPathSeparator(name[len(name)-1]) {
-		entries, err := file.ReadDir(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return true, nil
-		}
-		if err == nil && len(entries) > 0 {
-			err = fmt.Errorf("%s is not empty", filepath.ToSlash(name))
-		}
-		return true, err
+	if !file.IsDir(name) && !os.IsPathSeparator(name[len(name)-1]) {
+		return false, rewrite.Writable(name)
 	}
-	return false, rewrite.Writable(name)
+	entries, err := file.ReadDir(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case len(entries) > 0:
+		return true, fmt.Errorf("%s is not empty", filepath.ToSlash(name))
+	}
+	return true, err
 }
 
 // carrying is what bundle and mirror have in common: all that is locked is fetched, and kept with what refers to it.
@@ -134,16 +132,10 @@ type carrying struct {
 	entries map[carried]*lock.Entry
 	charts  *bundle.Charts // nil where everything comes from a bundle
 	scratch store.Scratch
+	dir     string        // that it makes
 	beside  store.Scratch // of the charts, where the bundle is to be
-	parts   []part
+	parts   []*session.Member
 	all     *session.Reconciled
-}
-
-// part is a cluster, and what is carried of it.
-type part struct {
-	*session.Member
-
-	targets []*admission.Admitted
 }
 
 // report writes the reports of the run. What was printed may have failed.
@@ -169,8 +161,7 @@ type carried struct {
 // gather reads the manifests, and fetches what is locked. A code other than 0 ends the run.
 func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	o := b.o
-	dir, err := b.scratch.Dir()
-	if err != nil {
+	if b.dir, err = b.scratch.Dir(); err != nil {
 		return exit.Failed, err
 	}
 	if o.Lock.From == nil {
@@ -180,9 +171,9 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 		o.Reconcile.Carry = b.charts
 	}
 	if o.CacheDir == "" {
-		o.CacheDir = filepath.Join(dir, "kept")
+		o.CacheDir = filepath.Join(b.dir, "kept")
 	}
-	o.Store = session.StoreOptions{Dir: filepath.Join(dir, "artifacts"), Own: true, Records: 2}
+	o.Store = session.StoreOptions{Dir: filepath.Join(b.dir, "artifacts"), Own: true, Records: 2}
 	var failed error
 	found := func(m *session.Member, results []*reconcile.Result, objects []report.Object) int {
 		o.bill(b.app, m.Store).Describe(results, objects)
@@ -209,7 +200,8 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 
 // of are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
 func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admission.Admitted {
-	targets = slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
+	b.parts = append(b.parts, m)
+	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
 		j, ok := m.Options.Locked.Judge(m.In.Inventory, adm)
 		if ok && j.Entry != nil {
 			b.put.Put(*j.Entry)
@@ -217,17 +209,11 @@ func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admis
 		}
 		return !ok
 	})
-	b.parts = append(b.parts, part{m, slices.Clone(targets)})
-	return targets
 }
 
 // bundle writes what was gathered to a file or a directory, without what the other side has.
 func (b *carrying) bundle(ctx context.Context, name string, directory bool, on bundle.Base) error {
-	dir, err := b.scratch.Dir()
-	if err != nil {
-		return err
-	}
-	kept, err := cache.Open(filepath.Join(dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: b.app.now})
+	kept, err := cache.Open(filepath.Join(b.dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: b.app.now})
 	if err != nil {
 		return err
 	}
@@ -264,7 +250,7 @@ func (b *carrying) again(ctx context.Context, into *cache.Cache) error {
 		}
 		options := shared.Options()
 		options.Locked, options.Directories, options.Archives = m.Options.Locked, m.Options.Directories, m.Options.Archives
-		results, err := shared.Run(ctx, session.Run{Inventory: m.In.Inventory, Store: st, Options: options, Targets: m.targets, Progress: session.Silence{}})
+		results, err := shared.Run(ctx, session.Run{Inventory: m.In.Inventory, Store: st, Options: options, Targets: m.Targets, Progress: session.Silence{}})
 		for _, r := range results {
 			if r.Failure != nil {
 				return fmt.Errorf("%s cannot be carried: %w", r.Object.Object, r.Failure)

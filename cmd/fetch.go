@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/listing"
 )
 
 func newFetchCommand(a *app) *cobra.Command {
@@ -43,7 +42,7 @@ file is out of date, 5 only failures that may pass on a retry, 130 interrupted.`
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.input.addSince(c.Flags())
-	o.report.addBilled(c.Flags())
+	o.report.addBilled(c.Flags(), annotatedImages)
 	o.output.addFormat(c.Flags())
 	o.output.addEvents(c.Flags())
 	o.store.addDir(c.Flags())
@@ -57,7 +56,6 @@ file is out of date, 5 only failures that may pass on a retry, 130 interrupted.`
 	o.addRefresh(c.Flags())
 	o.addFollow(c.Flags())
 	o.addFlat(c.Flags())
-	o.addImages(c.Flags(), "charts name in the annotation "+listing.ImagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.output.check(a.env); err != nil {
 			return exit.Usage, err

@@ -138,46 +138,46 @@ type mirroring struct {
 	carrying
 
 	options *mirrorOptions
+	from    *bundle.Source
+	// With --rewrite:
+	sources map[carried]redirected
+	stay    map[string]bool // warnings
 }
 
-func (m *mirroring) run(ctx context.Context, args []string) (int, error) {
-	var from *bundle.Source
+func (m *mirroring) run(ctx context.Context, args []string) (code int, err error) {
 	if names := m.o.Lock.From; names != nil {
-		var err error
-		if from, err = bundle.Open(ctx, names); err != nil {
+		if m.from, err = bundle.Open(ctx, names); err != nil {
 			err = session.NotFrom(err)
 			return session.UsageCode(err), err
 		}
-		defer from.Close()
+		defer m.from.Close()
 	}
 	if m.options.manifests(args) {
-		code, err := m.gather(ctx)
-		if err != nil {
+		if code, err = m.gather(ctx); err != nil {
 			return code, err
 		}
 		if code != exit.OK {
 			return m.report(ctx, code, nil)
 		}
 	}
-	if from == nil {
-		var err error
-		if from, err = m.charts.Source(ctx); err != nil {
+	if m.from == nil {
+		if m.from, err = m.charts.Source(ctx); err != nil {
 			return exit.Failed, err
 		}
 	}
-	copies, code, err := m.copy(ctx, from)
+	copies, code, err := m.copy(ctx)
 	if err != nil {
 		return exit.CodeOf(err), err
 	}
 	if m.options.rewrite && code == exit.OK {
-		code = m.redirect(ctx, from.Names)
+		code = m.redirect(ctx)
 	}
 	m.app.console.Unite()
 	return m.report(ctx, code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies))
 }
 
 // copy sends what is not there, and returns what became of everything.
-func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]*bundle.Copy, int, error) {
+func (m *mirroring) copy(ctx context.Context) ([]*bundle.Copy, int, error) {
 	o := m.o.Options
 	o.Lock.From, o.Reconcile.Offline, o.CacheDir, o.Reconcile.Cache = nil, false, "", nil
 	shared, err := m.app.worker.Open(ctx, &o)
@@ -189,19 +189,21 @@ func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]*bundle.Co
 	if err != nil {
 		return nil, exit.Usage, &exit.UsageError{Err: fmt.Errorf("--to: %w", err), Advice: strings.Join(finding.Hints(err), "; ")}
 	}
-	copies, counts, code := []*bundle.Copy{}, map[string]int{}, exit.OK
 	stop := m.app.console.StartRows()
-	m.app.console.Expect(len(from.Names))
-	bundle.Mirror(ctx, from, to, bundle.MirrorOptions{
-		To: m.options.to, Limit: m.o.Reconcile.Concurrency, Dry: m.options.dryRun,
+	m.app.console.Expect(len(m.from.Names))
+	copies := bundle.Mirror(ctx, m.from, bundle.MirrorOptions{
+		To: m.options.to, Limit: m.o.Reconcile.Concurrency, Dry: m.options.dryRun, Remote: to.Remote, Retry: to.Retry,
 		Started: func(n bundle.Name) { m.app.console.Started(console.Subject{Name: n.String()}) },
 		Finished: func(c *bundle.Copy) {
-			counts[c.State]++
-			code = exit.Worst(code, m.finished(c))
-			copies = append(copies, c)
+			m.app.console.Finished(console.Subject{Name: c.Name.String()}, true, c.Err != nil)
 		},
 	})
 	stop()
+	counts, code := map[string]int{}, exit.OK
+	for _, c := range copies {
+		counts[c.State]++
+		code = exit.Worst(code, m.say(c))
+	}
 	text := fmt.Sprintf("%d copied, %d moved, %d present, %d failed", counts[bundle.Copied], counts[bundle.Moved], counts[bundle.Present], counts[bundle.Failed])
 	if m.options.dryRun {
 		text += ": nothing was sent, --dry-run"
@@ -213,9 +215,8 @@ func (m *mirroring) copy(ctx context.Context, from *bundle.Source) ([]*bundle.Co
 	return copies, code, nil
 }
 
-// finished shows what became of a copy, and returns the exit code of that.
-func (m *mirroring) finished(c *bundle.Copy) int {
-	m.app.console.Finished(console.Subject{Name: c.Name.String()}, true, c.Err != nil)
+// say says what became of a copy, and returns the exit code of that.
+func (m *mirroring) say(c *bundle.Copy) int {
 	if c.Err == nil {
 		if c.State != bundle.Present {
 			m.app.console.Debug(console.Subject{}, c.Reference+": "+c.State)
@@ -239,30 +240,21 @@ func mirroredColumns() *records.Columns[*bundle.Copy] {
 	}
 }
 
-// redirection says which sources get another URL, and what is locked then.
-type redirection struct {
-	*mirroring
-
-	names   []bundle.Name
-	sources map[carried]*redirected
-	warned  map[string]bool
-}
-
-// redirected is a source.
+// redirected is a source that may get another URL.
 type redirected struct {
 	url, refusal string
 	locked       []lock.Entry // what its charts are locked to in the mirror
 }
 
 // redirect edits the sources in the manifests, and the lock file. It returns the exit code.
-func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
-	r := &redirection{m, names, map[carried]*redirected{}, map[string]bool{}}
+func (m *mirroring) redirect(ctx context.Context) int {
+	m.sources, m.stay = map[carried]redirected{}, map[string]bool{}
 	for _, in := range m.all.Inputs {
-		r.cluster(in)
+		m.cluster(in)
 	}
 	w := foresee.Work{Worker: &m.app.worker, Options: &m.o.Options}
 	to := migrate.Mirror{Plain: m.options.plain, URL: func(o *migrate.Object) (url, refusal string) {
-		s := r.source(o)
+		s := m.source(o)
 		return s.url, s.refusal
 	}}
 	edits, result := migration.Redirect(ctx, w, m.all.Inputs, to, m.options.dryRun)
@@ -275,7 +267,7 @@ func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
 	}
 	_, err := lockfile.Change(ctx, m.o.Lock.Path(), func(l *lock.Lock) {
 		for _, o := range result.Redirected {
-			for _, e := range r.source(o).locked {
+			for _, e := range m.source(o).locked {
 				l.Put(e)
 			}
 		}
@@ -288,67 +280,61 @@ func (m *mirroring) redirect(ctx context.Context, names []bundle.Name) int {
 }
 
 // cluster finds out where the sources of a cluster are mirrored.
-func (r *redirection) cluster(in *load.Input) {
+func (m *mirroring) cluster(in *load.Input) {
 	for _, obj := range in.Inventory.Objects() {
 		adm, err := in.Inventory.Admit(obj)
 		if err != nil {
 			continue // it was reported, and nothing is edited then
 		}
-		entry := r.entries[carried{in, inventory.KeyOf(obj)}]
+		entry := m.entries[carried{in, inventory.KeyOf(obj)}]
 		switch obj.Kind {
 		case sourcev1.OCIRepositoryKind:
 			if entry == nil {
-				r.stays(obj, "it is suspended, and not mirrored")
+				m.stays(obj, "it is suspended, and not mirrored")
 				continue
 			}
-			r.use(in, obj, obj, entry)
+			m.use(in, obj, obj, entry)
 		case sourcev1.HelmChartKind:
-			sources := in.SourcesOf(adm, func(*inventory.RejectedError) {})
-			if len(sources) == 0 {
-				continue
-			}
-			switch from := sources[len(sources)-1].Object; from.Kind {
-			case sourcev1.HelmRepositoryKind:
-				r.use(in, from, obj, entry)
-			case sourcev1.GitRepositoryKind, sourcev1.BucketKind:
-				r.stays(from, "charts are packaged of its files, and no registry can stand in for it")
+			for _, from := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
+				if from.Object.Kind == sourcev1.HelmRepositoryKind {
+					m.use(in, from.Object, obj, entry)
+				} else {
+					m.stays(from.Object, "charts are packaged of its files, and no registry can stand in for it")
+				}
 			}
 		}
 	}
 	for _, obj := range in.Inventory.Objects() {
-		if obj.Kind == sourcev1.HelmRepositoryKind && r.sources[carried{in, inventory.KeyOf(obj)}] == nil {
-			r.stays(obj, "nothing that is locked comes from it")
+		if _, used := m.sources[carried{in, inventory.KeyOf(obj)}]; !used && obj.Kind == sourcev1.HelmRepositoryKind {
+			m.stays(obj, "nothing that is locked comes from it")
 		}
 	}
 }
 
 // stays says that a source is left as it is, once.
-func (r *redirection) stays(obj *manifest.Object, why string) {
+func (m *mirroring) stays(obj *manifest.Object, why string) {
 	line := fmt.Sprintf("%s stays: %s", obj, why)
-	if !r.warned[line] {
-		r.warned[line] = true
-		r.app.console.Warn(line)
+	if !m.stay[line] {
+		m.stay[line] = true
+		m.app.console.Warn(line)
 	}
 }
 
 // use records that an object gets its chart from a source.
-func (r *redirection) use(in *load.Input, source, user *manifest.Object, entry *lock.Entry) {
+func (m *mirroring) use(in *load.Input, source, user *manifest.Object, entry *lock.Entry) {
 	key := carried{in, inventory.KeyOf(source)}
-	s := r.sources[key]
-	if s == nil {
-		s = &redirected{}
-		r.sources[key] = s
-	}
+	s := m.sources[key]
+	defer func() { m.sources[key] = s }()
 	if entry == nil {
 		s.refusal = cmp.Or(s.refusal, fmt.Sprintf("%s gets its chart from it, and is not mirrored", user))
 		return
 	}
 	repository := bundle.RepositoryOf(entry.SourceURL)
-	s.url = r.options.to + "/" + bundle.Below(r.options.to, repository)
+	s.url = m.options.to + "/" + bundle.Below(m.options.to, repository)
 	if entry.Chart != "" {
 		repository = path.Join(repository, entry.Chart)
 	}
-	i := slices.IndexFunc(r.names, func(n bundle.Name) bool {
+	i := slices.IndexFunc(m.from.Names, func(n bundle.Name) bool {
 		if entry.ManifestDigest != "" {
 			return n.Repository == repository && n.Digest.String() == entry.ManifestDigest
 		}
@@ -358,7 +344,7 @@ func (r *redirection) use(in *load.Input, source, user *manifest.Object, entry *
 		s.refusal = cmp.Or(s.refusal, fmt.Sprintf("the mirror has no repository %s with the chart of %s", repository, user))
 		return
 	}
-	s.locked = append(s.locked, inMirror(*entry, r.options.to, s.url, r.names[i]))
+	s.locked = append(s.locked, inMirror(*entry, m.options.to, s.url, m.from.Names[i]))
 }
 
 // inMirror is an entry of what is called n in a mirror.
@@ -376,10 +362,7 @@ func inMirror(e lock.Entry, prefix, source string, n bundle.Name) lock.Entry {
 }
 
 // source is what is known of a source, which may be nothing.
-func (r *redirection) source(o *migrate.Object) redirected {
+func (m *mirroring) source(o *migrate.Object) redirected {
 	i, _ := strconv.Atoi(o.Cluster) // the number of an input
-	if s := r.sources[carried{r.all.Inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]; s != nil {
-		return *s
-	}
-	return redirected{}
+	return m.sources[carried{m.all.Inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/publish"
@@ -27,6 +28,7 @@ type reportOptions struct {
 	reports []string
 	stdout  bool // is free for a report
 	billed  bool // bills of materials are among the formats: the command knows what objects were resolved to
+	images  bool // these list images
 }
 
 func (o *reportOptions) formats() []string {
@@ -36,11 +38,17 @@ func (o *reportOptions) formats() []string {
 	return slices.Sorted(slices.Values(slices.Concat(report.Formats(), report.Bills())))
 }
 
-// addBilled is add for a command that writes bills of materials.
-func (o *reportOptions) addBilled(fs *pflag.FlagSet) {
+// addBilled is add for a command that writes bills of materials, also with the images that a text names unless it is empty.
+func (o *reportOptions) addBilled(fs *pflag.FlagSet, images string) {
 	o.billed = true
 	o.add(fs)
+	if images != "" {
+		fs.BoolVar(&o.images, "images", false, "also list in bills of materials the container images that "+images)
+	}
 }
+
+// annotatedImages are those that the bills of most commands can list.
+const annotatedImages = "charts name in the annotation " + listing.ImagesAnnotation
 
 // findingsAnnotation is on a command whose stdout is for findings, or free for a report.
 const findingsAnnotation = "helmsrc.dev/findings"
@@ -77,6 +85,9 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 			return exit.Usagef("--report %s: another report goes there, too", text)
 		}
 		o.Targets = append(o.Targets, publish.Target{Format: format, File: file})
+	}
+	if o.images && !o.Bills() {
+		return exit.Usagef("--images: --report names no bill of materials: cyclonedx, intoto or spdx")
 	}
 	return nil
 }

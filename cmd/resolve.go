@@ -28,7 +28,7 @@ with the status that a controller would show at that moment.`,
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.input.addSince(c.Flags())
-	o.report.addBilled(c.Flags())
+	o.report.addBilled(c.Flags(), "")
 	o.output.addFormat(c.Flags())
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())

@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/overview"
 	"github.com/helmsrc/helmsrc/internal/publish"
@@ -18,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // runOptions are the flags of the commands that reconcile.
@@ -32,7 +34,6 @@ type runOptions struct {
 	report  reportOptions
 	flat    string // the directory of plain files
 	edits   bool   // manifests
-	named   bool   // images that charts name are listed
 	// asksNothing is a flag of the command that has it ask no server, as --offline does, "" for none.
 	asksNothing string
 }
@@ -55,7 +56,7 @@ func (o *runOptions) read(a *app, args []string) (err error) {
 func (o *runOptions) complete(a *app) error {
 	o.Reconcile.Offline = o.Reconcile.Offline || o.Lock.From != nil
 	o.Lock.Locked, o.Lock.Usual = o.Lock.Locked || o.Lock.From != nil, a.config.Beside(lock.FileName)
-	if err := cmp.Or(o.checkFetch(), o.report.check(!o.report.stdout), o.checkFlat(), o.checkImages(), o.checkUntrusted(), o.checkLocked(), o.input.checkShard(a), o.store.check(a)); err != nil {
+	if err := cmp.Or(o.checkFetch(), o.report.check(!o.report.stdout), o.checkFlat(), o.checkUntrusted(), o.checkLocked(), o.input.checkShard(a), o.store.check(a)); err != nil {
 		return err
 	}
 	o.Store = o.store.StoreOptions
@@ -115,6 +116,17 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 		a.sum(a.worker.Summary(run))
 	}
 	return a.conclude(ctx, o, a.outlined(&o.report, run, all.Inputs, all.Results), o.outputs(), code, printed)
+}
+
+// bill makes the components of bills of materials, with what is in a store. It is nil if none are wanted.
+func (o *runOptions) bill(a *app, st *store.Store) *listing.Bill {
+	if !o.report.Bills() {
+		return nil
+	}
+	if o.Reconcile.Until != reconcile.Fetch {
+		st = nil
+	}
+	return &listing.Bill{Lister: a.lister, Images: o.report.images, Store: st}
 }
 
 // conclude writes the reports of a run, and returns its exit code. What was printed may have failed.

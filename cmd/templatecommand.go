@@ -49,13 +49,12 @@ installed.`,
 	o.run.input.add(fs)
 	o.run.input.addShard(fs)
 	o.run.input.addLookup(fs)
-	o.run.report.addBilled(fs)
+	o.run.report.addBilled(fs, "rendered manifests name, and charts in the annotation "+listing.ImagesAnnotation)
 	o.run.store.addDir(fs)
 	o.run.store.addWriting(fs)
 	o.run.addFetch(fs)
 	addLocked(&o.run.Lock, fs)
 	o.run.addTrust(fs)
-	o.run.addImages(fs, "rendered manifests name, and charts in the annotation "+listing.ImagesAnnotation)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := cmp.Or(o.helm.check(), o.run.begin(a, args)); err != nil {
 			return exit.Usage, err

@@ -34,7 +34,7 @@ artifact was altered.`,
 	o.input.add(c.Flags())
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
-	o.report.addBilled(c.Flags())
+	o.report.addBilled(c.Flags(), "")
 	o.output.addFormatDefault(c.Flags(), "table", "")
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())

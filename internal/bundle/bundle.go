@@ -3,17 +3,25 @@
 package bundle
 
 import (
-	"cmp"
+	"archive/tar"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"regexp"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 
-	"oras.land/oras-go/v2/registry"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2/content/oci"
 
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -62,60 +70,296 @@ func problem(name string, err error) error {
 	return p
 }
 
-// A Name is what something that is carried is called, below the prefix of a mirror.
-type Name struct {
-	Repository string // the host and path of its source
-	Tag        string // "" for what is known by its digest alone
-	Digest     digest.Digest
+// Read puts the contents of a bundle into an empty cache, and returns its lock. The further names are those of the bundles
+// that it stands on. Nothing is trusted whose digest does not match.
+func Read(ctx context.Context, names []string, into *cache.Cache) (lock []byte, err error) {
+	r, m, err := open(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	if lock, err = r.layers(m, into); err != nil {
+		return nil, problem(names[0], err)
+	}
+	return lock, nil
 }
 
-// String is how the index of a layout calls it.
-func (n Name) String() string {
-	if n.Tag == "" {
-		return n.Repository + "@" + n.Digest.String()
+// ReadBase returns what a bundle has, together with those that it stands on.
+func ReadBase(ctx context.Context, name string) (Base, error) {
+	r, m, err := open(ctx, []string{name})
+	if err != nil {
+		return Base{}, err
 	}
-	return n.Repository + ":" + n.Tag
-}
-
-// MarshalText implements encoding.TextMarshaler.
-func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
-
-// parseName reads what String wrote.
-func parseName(text string, d digest.Digest) (Name, error) {
-	n := Name{Repository: strings.TrimSuffix(text, "@"+d.String()), Digest: d}
-	if i := strings.LastIndexByte(n.Repository, ':'); i >= 0 {
-		n.Repository, n.Tag = n.Repository[:i], n.Repository[i+1:]
-	}
-	tag := registry.Reference{Reference: cmp.Or(n.Tag, "none")}
-	if n.String() != text || !isRepository(n.Repository) || tag.ValidateReferenceAsTag() != nil {
-		return Name{}, fmt.Errorf("%.200q is not the name of a chart in a bundle", text)
-	}
-	return n, nil
-}
-
-func isRepository(name string) bool {
-	return registry.Reference{Repository: name}.ValidateRepository() == nil
-}
-
-var noName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`) })
-
-// RepositoryOf is the name of a repository for what is at a URL: its host and path, as far as registries take them. A port
-// follows its host behind an underscore.
-func RepositoryOf(url string) string {
-	if _, rest, found := strings.Cut(url, "://"); found {
-		url = rest
-	}
-	url, _, _ = strings.Cut(url, "?")
-	host, path, _ := strings.Cut(url, "/")
-	host = host[strings.LastIndexByte(host, '@')+1:]
-	var parts []string
-	for part := range strings.SplitSeq(strings.ToLower(strings.Replace(host, ":", "_", 1)+"/"+path), "/") {
-		for noName().MatchString(part) && !isRepository(part) {
-			part = strings.Trim(noName().ReplaceAllString(part, "-"), "._-")
+	defer r.close()
+	base := Base{r.bundle, map[digest.Digest]bool{}}
+	for _, d := range m.Layers {
+		base.has[d.Digest] = true
+		if d.MediaType != contentsType {
+			continue
 		}
-		if part = strings.Trim(part, "._-"); part != "" {
-			parts = append(parts, part)
+		text, err := r.readAll(d, maxManifest)
+		if err != nil {
+			return Base{}, problem(name, err)
+		}
+		for line := range strings.Lines(string(text)) {
+			base.has[digestOf(strings.TrimSpace(line))] = true
 		}
 	}
-	return strings.Join(parts, "/")
+	return base, nil
+}
+
+// Open opens the bundle of the first name, to mirror its charts. The further names are those of the bundles that it stands on.
+func Open(ctx context.Context, names []string) (s *Source, err error) {
+	r, _, err := open(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	from, err := oci.NewFromFS(ctx, r)
+	if err == nil {
+		s, err = newSource(ctx, from, r.close)
+	}
+	if err != nil {
+		r.close()
+		return nil, problem(names[0], err)
+	}
+	return s, nil
+}
+
+// A layout opens its files by their names.
+type layout func(name string) (fs.File, error)
+
+type reader struct {
+	ctx     context.Context
+	files   []io.Closer
+	layouts []layout
+	bundle  digest.Digest // of the manifest that was read last
+	on      digest.Digest // the bundle that it stands on, "" for none
+}
+
+func (r *reader) close() {
+	for _, f := range r.files {
+		_ = f.Close() // it was only read
+	}
+}
+
+// open opens a bundle and those that it stands on, and returns its manifest.
+func open(ctx context.Context, names []string) (r *reader, m *ocispec.Manifest, err error) {
+	r = &reader{ctx: ctx}
+	for _, name := range slices.Concat(names[1:], names[:1]) {
+		if m, err = r.manifest(name); err != nil {
+			r.close()
+			return nil, nil, problem(name, err)
+		}
+	}
+	return r, m, nil
+}
+
+// Open implements fs.FS: the files of all layouts, with the index of the last one. Bytes end with an error if they do not fit the
+// digest that names them.
+func (r *reader) Open(name string) (f fs.File, err error) {
+	for _, layout := range slices.Backward(r.layouts) {
+		if f, err = layout(name); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	d := digestOf(name)
+	switch {
+	case name != blobName(d):
+		return f, err
+	case errors.Is(err, fs.ErrNotExist) && r.on != "":
+		return nil, &finding.Problem{Text: fmt.Sprintf("it has only what is new since the bundle %.80s", r.on), Advice: finding.EarlierBundle}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s is missing: the bundle is not whole", d)
+	case err != nil:
+		return nil, err
+	}
+	return &blob{f, digest.NewReader(f, d)}, nil
+}
+
+// blob is a file that is compared with its digest.
+type blob struct {
+	fs.File
+
+	content io.Reader
+}
+
+func (b *blob) Read(p []byte) (int, error) { return b.content.Read(p) }
+
+// entry is a file of an archive.
+type entry struct {
+	name string
+	*io.SectionReader
+}
+
+func (e entry) Stat() (fs.FileInfo, error) {
+	return (&tar.Header{Name: e.name, Size: e.Size()}).FileInfo(), nil
+}
+func (entry) Close() error { return nil }
+
+var errCut = errors.New("the bundle is cut off: its " + ocispec.ImageIndexFile + ", which comes last, is missing")
+
+// manifest finds out what a file or a directory has, and returns the manifest of the bundle.
+func (r *reader) manifest(name string) (*ocispec.Manifest, error) {
+	layout, err := r.layout(name)
+	if err != nil {
+		return nil, file.Cause(err)
+	}
+	r.layouts = append(r.layouts, layout)
+	var index ocispec.Index
+	err = decode(&index)(layout(ocispec.ImageIndexFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, errCut
+	}
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(index.Manifests, func(d ocispec.Descriptor) bool { return d.ArtifactType == artifactType })
+	if i < 0 {
+		return nil, errForeign
+	}
+	var m ocispec.Manifest
+	if err := decode(&m)(r.blob(index.Manifests[i], maxManifest)); err != nil {
+		return nil, err
+	}
+	var base since
+	if m.Config.MediaType == sinceType {
+		err = decode(&base)(r.blob(m.Config, maxManifest))
+	}
+	r.bundle, r.on = index.Manifests[i].Digest, base.Bundle
+	return &m, err
+}
+
+// layout opens the files of a layout, in a directory or in an archive.
+func (r *reader) layout(name string) (layout, error) {
+	if file.IsDir(name) {
+		root, err := file.OpenRoot(name)
+		if err != nil {
+			return nil, err
+		}
+		r.files = append(r.files, root)
+		if _, err := root.Stat(ocispec.ImageIndexFile); err != nil {
+			return nil, errForeign
+		}
+		return func(name string) (fs.File, error) { return file.OpenIn(root, name) }, nil
+	}
+	f, err := file.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	r.files = append(r.files, f)
+	return scan(f)
+}
+
+// scan finds out where in the file each entry is. Entries of other names than a layout has are left alone.
+func scan(f *os.File) (layout, error) {
+	in := tar.NewReader(f)
+	found := map[string]*io.SectionReader{}
+	open := func(name string) (fs.File, error) {
+		if content := found[name]; content != nil {
+			return entry{name, io.NewSectionReader(content, 0, content.Size())}, nil
+		}
+		return nil, fs.ErrNotExist
+	}
+	for n := 0; ; n++ {
+		h, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return open, nil
+		case err != nil && n == 0:
+			return nil, errForeign
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, errCut
+		case err != nil:
+			return nil, err
+		case n == maxEntries:
+			return nil, fmt.Errorf("more than %d entries", maxEntries)
+		case h.Typeflag == tar.TypeDir:
+			continue
+		case h.Typeflag != tar.TypeReg, !filepath.IsLocal(h.Name):
+			return nil, fmt.Errorf("%.80q is not the name of a plain file in an image layout", h.Name)
+		}
+		at, err := f.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return nil, err
+		}
+		found[path.Clean(h.Name)] = io.NewSectionReader(f, at, h.Size)
+	}
+}
+
+// decode reads the index or a manifest, and closes it.
+func decode(into any) func(io.ReadCloser, error) error {
+	return func(in io.ReadCloser, err error) error {
+		if err != nil {
+			return err
+		}
+		defer func() { _ = in.Close() }()
+		text, err := file.Bounded(in, maxManifest)
+		if _, large := errors.AsType[*file.SizeError](err); large {
+			return fmt.Errorf("the index or the manifest of the layout has more than %d bytes", maxManifest)
+		}
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, into); err != nil {
+			return fmt.Errorf("the index or the manifest of the layout cannot be read: %w", err)
+		}
+		return nil
+	}
+}
+
+// blob opens bytes, at most limit.
+func (r *reader) blob(d ocispec.Descriptor, limit int64) (io.ReadCloser, error) {
+	if err := context.Cause(r.ctx); err != nil {
+		return nil, err
+	}
+	if _, err := digest.Parse(d.Digest.String()); err != nil {
+		return nil, err
+	}
+	f, err := r.Open(blobName(d.Digest))
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Size() > limit {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Digest, info.Size(), limit)
+	}
+	return f, nil
+}
+
+func (r *reader) layers(m *ocispec.Manifest, into *cache.Cache) (lock []byte, err error) {
+	for _, d := range m.Layers {
+		switch d.MediaType {
+		case lockType:
+			lock, err = r.readAll(d, maxLock)
+		case answerType:
+			var text []byte
+			if text, err = r.readAll(d, maxAnswer); err == nil {
+				err = into.PutAnswer(d.Annotations[ocispec.AnnotationTitle], text)
+			}
+		case bytesType:
+			var content io.ReadCloser
+			if content, err = r.blob(d, maxBytes); err == nil {
+				err = errors.Join(into.PutBlob(d.Digest, content), content.Close())
+			}
+		case contentsType: // for those who read the charts
+		default:
+			err = fmt.Errorf("a layer of the unknown type %.80q: a newer version of helmsrc may have written it", d.MediaType)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if lock == nil {
+		return nil, errForeign
+	}
+	return lock, nil
+}
+
+func (r *reader) readAll(d ocispec.Descriptor, limit int64) ([]byte, error) {
+	content, err := r.blob(d, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = content.Close() }()
+	return io.ReadAll(content)
 }

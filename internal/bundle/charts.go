@@ -19,21 +19,15 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/content"
-	"oras.land/oras-go/v2/content/oci"
+	layouts "oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/work"
-)
-
-// The media types of a chart as `helm push` stores it.
-const (
-	configType     = "application/vnd.cncf.helm.config.v1+json"
-	chartType      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
-	provenanceType = "application/vnd.cncf.helm.chart.provenance.v1.prov"
 )
 
 // What refers to something is bounded: a registry may list anything.
@@ -45,14 +39,14 @@ const (
 // Charts are those that are carried, each a manifest of its own with all that refers to it. They are kept in an image layout. It
 // is safe for many goroutines.
 type Charts struct {
-	store  *oci.Store
+	store  *layouts.Store
 	dir    string
 	limits chart.Limits
 
 	copied work.Memo[Name, struct{}]
 
-	mu      sync.Mutex
-	refused []string
+	refused sync.Map // in words
+	naming  sync.Mutex
 }
 
 // NewCharts returns an empty collection, which is kept in a directory that is made by a scratch. Archives have the limits.
@@ -62,7 +56,7 @@ func NewCharts(scratch *store.Scratch, l chart.Limits) (*Charts, error) {
 		return nil, err
 	}
 	dir = filepath.Join(dir, "layout")
-	s, err := oci.New(dir)
+	s, err := layouts.New(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -77,17 +71,16 @@ func (c *Charts) Source(ctx context.Context) (*Source, error) {
 
 // Refused records that a source does not say whether it has a file. Several goroutines may call it.
 func (c *Charts) Refused(what string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.refused = append(c.refused, fmt.Sprintf("%s is not carried, if there is one: %v", what, err))
+	c.refused.Store(fmt.Sprintf("%s is not carried, if there is one: %v", what, err), true)
 }
 
 // Missing returns a sorted line for each file that is not carried because its source refused it.
-func (c *Charts) Missing() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	slices.Sort(c.refused)
-	return slices.Compact(c.refused)
+func (c *Charts) Missing() (lines []string) {
+	for line := range c.refused.Range {
+		lines = append(lines, fmt.Sprint(line))
+	}
+	slices.Sort(lines)
+	return lines
 }
 
 // Image adds what a registry has under a digest, with all that refers to it: what the registry lists as such, and what cosign
@@ -104,8 +97,8 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, n Name) err
 		return err
 	}
 	o := oras.ExtendedCopyGraphOptions{Depth: maxReferring, FindPredecessors: referrers}
-	o.PreCopy = small
-	if err := oras.ExtendedCopyGraph(ctx, from, c.store, root, o); err != nil {
+	to := content.LimitStorage(c.store, maxBytes)
+	if err := oras.ExtendedCopyGraph(ctx, from, to, root, o); err != nil {
 		return err
 	}
 	if err := c.put(ctx, root, n); err != nil {
@@ -118,7 +111,7 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, n Name) err
 			continue
 		}
 		if err == nil {
-			err = oras.CopyGraph(ctx, from, c.store, found, o.CopyGraphOptions)
+			err = oras.CopyGraph(ctx, from, to, found, o.CopyGraphOptions)
 		}
 		if err == nil {
 			err = c.put(ctx, found, n)
@@ -126,14 +119,6 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, n Name) err
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// small refuses to copy what is too large.
-func small(_ context.Context, d ocispec.Descriptor) error {
-	if d.Size > maxBytes {
-		return fmt.Errorf("%s has %d bytes, more than the limit of %d", d.Digest, d.Size, int64(maxBytes))
 	}
 	return nil
 }
@@ -149,8 +134,8 @@ func referrers(ctx context.Context, from content.ReadOnlyGraphStorage, d ocispec
 
 // put gives something a name.
 func (c *Charts) put(ctx context.Context, d ocispec.Descriptor, n Name) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.naming.Lock()
+	defer c.naming.Unlock()
 	if was, err := c.store.Resolve(ctx, n.String()); err == nil && was.Digest != d.Digest {
 		return fmt.Errorf("%s and %s would both be %s", was.Digest, d.Digest, n)
 	}
@@ -170,16 +155,16 @@ func (c *Charts) Archive(ctx context.Context, repository string, archive *io.Sec
 	if err != nil {
 		return err
 	}
-	layer := ocispec.Descriptor{MediaType: chartType, Digest: sum, Size: archive.Size()}
+	layer := ocispec.Descriptor{MediaType: oci.HelmChartType, Digest: sum, Size: archive.Size()}
 	m := manifestOf(layer)
 	m.Annotations = annotations(metadata)
 	err = c.add(ctx, layer, section())
 	if err == nil && provenance != nil {
-		layer, err = c.addBytes(ctx, provenanceType, provenance)
+		layer, err = c.addBytes(ctx, oci.HelmProvenanceType, provenance)
 		m.Layers = append(m.Layers, layer)
 	}
 	if err == nil {
-		m.Config, err = c.addJSON(ctx, configType, metadata)
+		m.Config, err = c.addJSON(ctx, oci.HelmConfigType, metadata)
 	}
 	if err != nil {
 		return err

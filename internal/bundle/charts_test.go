@@ -217,15 +217,15 @@ func TestMirror(t *testing.T) {
 	mirror := func(dry bool, names ...bundle.Name) string {
 		from.Names = names
 		var states []string
-		bundle.Mirror(t.Context(), from, mirrors{repo}, bundle.MirrorOptions{
-			To: "oci://registry.test/mirror", Limit: 2, Dry: dry, Started: func(bundle.Name) {},
-			Finished: func(c *bundle.Copy) {
-				if (c.Err != nil) != (c.State == bundle.Failed) {
-					t.Errorf("%s: %s, %v", c.Name, c.State, c.Err)
-				}
-				states = append(states, c.State)
-			},
-		})
+		for _, c := range bundle.Mirror(t.Context(), from, bundle.MirrorOptions{
+			To: "oci://registry.test/mirror", Limit: 2, Dry: dry, Remote: mirrors{repo}.Remote, Retry: mirrors{repo}.Retry,
+			Started: func(bundle.Name) {}, Finished: func(*bundle.Copy) {},
+		}) {
+			if (c.Err != nil) != (c.State == bundle.Failed) {
+				t.Errorf("%s: %s, %v", c.Name, c.State, c.Err)
+			}
+			states = append(states, c.State)
+		}
 		return strings.Join(states, " ")
 	}
 	tagOf := func() digest.Digest {

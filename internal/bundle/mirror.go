@@ -5,8 +5,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -20,6 +24,64 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
+// A Name is what something that is carried is called, below the prefix of a mirror.
+type Name struct {
+	Repository string // the host and path of its source
+	Tag        string // "" for what is known by its digest alone
+	Digest     digest.Digest
+}
+
+// String is how the index of a layout calls it.
+func (n Name) String() string {
+	if n.Tag == "" {
+		return n.Repository + "@" + n.Digest.String()
+	}
+	return n.Repository + ":" + n.Tag
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
+
+// parseName reads what String wrote.
+func parseName(text string, d digest.Digest) (Name, error) {
+	n := Name{Repository: strings.TrimSuffix(text, "@"+d.String()), Digest: d}
+	if i := strings.LastIndexByte(n.Repository, ':'); i >= 0 {
+		n.Repository, n.Tag = n.Repository[:i], n.Repository[i+1:]
+	}
+	tag := registry.Reference{Reference: cmp.Or(n.Tag, "none")}
+	if n.String() != text || !isRepository(n.Repository) || tag.ValidateReferenceAsTag() != nil {
+		return Name{}, fmt.Errorf("%.200q is not the name of a chart in a bundle", text)
+	}
+	return n, nil
+}
+
+func isRepository(name string) bool {
+	return registry.Reference{Repository: name}.ValidateRepository() == nil
+}
+
+var noName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`) })
+
+// RepositoryOf is the name of a repository for what is at a URL: its host and path, as far as registries take them. A port
+// follows its host behind an underscore.
+func RepositoryOf(url string) string {
+	if _, rest, found := strings.Cut(url, "://"); found {
+		url = rest
+	}
+	url, _, _ = strings.Cut(url, "?")
+	host, path, _ := strings.Cut(url, "/")
+	host = host[strings.LastIndexByte(host, '@')+1:]
+	var parts []string
+	for part := range strings.SplitSeq(strings.ToLower(strings.Replace(host, ":", "_", 1)+"/"+path), "/") {
+		for noName().MatchString(part) && !isRepository(part) {
+			part = strings.Trim(noName().ReplaceAllString(part, "-"), "._-")
+		}
+		if part = strings.Trim(part, "._-"); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
 // A Source has what is mirrored.
 type Source struct {
 	oras.ReadOnlyGraphTarget
@@ -28,13 +90,10 @@ type Source struct {
 	Close func() // closes the files that it has open
 }
 
-// tagged is an image layout.
-type tagged interface {
+func newSource[T interface { // an image layout
 	oras.ReadOnlyGraphTarget
 	registry.TagLister
-}
-
-func newSource(ctx context.Context, from tagged, end func()) (*Source, error) {
+}](ctx context.Context, from T, end func()) (*Source, error) {
 	s := &Source{from, nil, end}
 	tags, err := registry.Tags(ctx, from)
 	for _, tag := range tags {
@@ -51,14 +110,6 @@ func newSource(ctx context.Context, from tagged, end func()) (*Source, error) {
 	return s, err
 }
 
-// A Registry is where things are mirrored to.
-type Registry interface {
-	// Remote is a repository below the prefix of the mirror.
-	Remote(repository string) (*remote.Repository, error)
-	// Retry tries again what failed for a reason that may pass.
-	Retry(ctx context.Context, try func(ctx context.Context, attempt int) error) error
-}
-
 // A Copy is what became of something that is mirrored. Its fields are part of the contract.
 type Copy struct {
 	Name      Name          `json:"source"`
@@ -66,8 +117,6 @@ type Copy struct {
 	Digest    digest.Digest `json:"digest"`
 	State     string        `json:"state"` // one of the constants below
 	Err       error         `json:"-"`
-
-	done chan struct{} // closed when that is known
 }
 
 // The states of a copy.
@@ -83,33 +132,33 @@ type MirrorOptions struct {
 	To    string // the oci:// URL of the mirror
 	Limit int    // repositories at a time
 	Dry   bool   // nothing is sent, and the copies say what would be
-	// Started is called by many goroutines; Finished by one, in the order of the names.
+	// Many goroutines call these. Remote is a repository below the prefix of the mirror, and Retry tries again what failed for a
+	// reason that may pass.
+	Remote   func(repository string) (*remote.Repository, error)
+	Retry    func(ctx context.Context, try func(ctx context.Context, attempt int) error) error
 	Started  func(Name)
 	Finished func(*Copy)
 }
 
 // Mirror copies everything into a registry, with all that refers to it. What the registry has is not sent again. A tag is set
-// when all that it names is there.
-func Mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) {
-	copies := make([]Copy, len(from.Names))
-	var first []int // of each repository: its copies share what refers to them
+// when all that it names is there. It returns what became of everything, in the order of the names.
+func Mirror(ctx context.Context, from *Source, o MirrorOptions) []*Copy {
+	var repositories [][]*Copy // copies of one share what refers to them
 	for i, n := range from.Names {
-		copies[i] = Copy{Name: n, Digest: n.Digest, done: make(chan struct{})}
 		if i == 0 || n.Repository != from.Names[i-1].Repository {
-			first = append(first, i)
+			repositories = append(repositories, nil)
 		}
+		last := len(repositories) - 1
+		repositories[last] = append(repositories[last], &Copy{Name: n, Digest: n.Digest})
 	}
-	go work.Ordered(len(first), o.Limit, func(n int) {
-		for i := first[n]; i < len(copies) && copies[i].Name.Repository == copies[first[n]].Name.Repository; i++ {
-			o.Started(copies[i].Name)
-			copies[i].mirror(ctx, from, to, o)
-			close(copies[i].done)
+	work.Ordered(len(repositories), o.Limit, func(i int) {
+		for _, c := range repositories[i] {
+			o.Started(c.Name)
+			c.mirror(ctx, from, o)
+			o.Finished(c)
 		}
 	})
-	for i := range copies {
-		<-copies[i].done
-		o.Finished(&copies[i])
-	}
+	return slices.Concat(repositories...)
 }
 
 // Below is where a mirror has what comes from a repository, below its prefix. What is there already stays where it is.
@@ -117,13 +166,13 @@ func Below(mirror, repository string) string {
 	return strings.TrimPrefix(repository, RepositoryOf(mirror)+"/")
 }
 
-func (c *Copy) mirror(ctx context.Context, from *Source, to Registry, o MirrorOptions) {
-	repo, err := to.Remote(Below(o.To, c.Name.Repository))
+func (c *Copy) mirror(ctx context.Context, from *Source, o MirrorOptions) {
+	repo, err := o.Remote(Below(o.To, c.Name.Repository))
 	if err == nil {
 		n := c.Name
 		n.Repository = repo.Reference.Registry + "/" + repo.Reference.Repository
 		c.Reference = n.String()
-		err = to.Retry(ctx, func(ctx context.Context, _ int) error { return c.try(ctx, from, repo, o.Dry) })
+		err = o.Retry(ctx, func(ctx context.Context, _ int) error { return c.try(ctx, from, repo, o.Dry) })
 	}
 	if err != nil {
 		if step, ok := errors.AsType[*oras.CopyError](err); ok {

@@ -8,20 +8,22 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
 // Write makes a bundle of the charts, a lock, and what a cache has: a file or, with directory, a directory that is not there or
@@ -31,17 +33,14 @@ func (c *Charts) Write(ctx context.Context, name string, directory bool, lock []
 	if err := c.complete(ctx, lock, from, on); err != nil {
 		return 0, err
 	}
-	files, err := c.blobs()
-	if err != nil {
-		return 0, err
-	}
 	// The index comes last: a file that is cut off has none.
-	files = append(files, ocispec.ImageLayoutFile, indexName, ocispec.ImageIndexFile)
-	for _, name := range files {
+	var files []*tar.Header
+	for _, name := range append(c.blobs(), ocispec.ImageLayoutFile, indexName, ocispec.ImageIndexFile) {
 		info, err := os.Stat(c.path(name))
 		if err != nil {
 			return 0, err
 		}
+		files = append(files, &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: 0o644})
 		size += info.Size()
 	}
 	made := c.dir
@@ -58,15 +57,12 @@ func (c *Charts) path(name string) string { return filepath.Join(c.dir, filepath
 
 // complete adds all that makes a bundle of the charts.
 func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, on Base) error {
-	of, err := c.blobs()
-	if err != nil {
-		return err
-	}
+	of := c.blobs()
 	charts, err := c.manifests()
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.index(ctx, charts)
 	}
-	if err := c.index(ctx, charts); err != nil {
+	if err != nil {
 		return err
 	}
 	m := manifestOf()
@@ -88,10 +84,10 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 		blob.Annotations = map[string]string{ocispec.AnnotationTitle: answer}
 		return layer(blob, err)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		m.Config, err = c.stand(ctx, on, charts)
 	}
-	if m.Config, err = c.stand(ctx, on, charts); err != nil {
+	if err != nil {
 		return err
 	}
 	// What charts have is listed in a layer. As layers they would lead from each chart to the bundle, which tools would copy with it.
@@ -105,10 +101,7 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 	}
 	bundle.ArtifactType = artifactType
 	index := ocispec.Index{Versioned: m.Versioned, MediaType: ocispec.MediaTypeImageIndex, Manifests: slices.Insert(charts, 0, bundle)}
-	text, err := json.Marshal(index)
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(index) // of texts and numbers
 	return errors.Join(os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.Remove(c.path("ingest")))
 }
 
@@ -120,16 +113,14 @@ func (c *Charts) stand(ctx context.Context, on Base, charts []ocispec.Descriptor
 	for _, d := range charts {
 		delete(on.has, d.Digest)
 	}
-	names, err := c.blobs()
 	s := since{Bundle: on.Bundle}
-	for _, name := range names {
-		if d := digestOf(name); on.has[d] && err == nil {
+	for _, name := range c.blobs() {
+		if d := digestOf(name); on.has[d] {
 			s.Lacks = append(s.Lacks, d)
-			err = os.Remove(c.path(name))
+			if err := os.Remove(c.path(name)); err != nil {
+				return ocispec.Descriptor{}, err
+			}
 		}
-	}
-	if err != nil {
-		return ocispec.Descriptor{}, err
 	}
 	return c.addJSON(ctx, sinceType, s)
 }
@@ -151,7 +142,13 @@ func (c *Charts) index(ctx context.Context, manifests []ocispec.Descriptor) erro
 	}
 	for _, list := range entries {
 		slices.SortFunc(list, func(a, b *indexEntry) int {
-			return cmp.Or(newerFirst(a.Version, b.Version), strings.Compare(b.Version, a.Version), strings.Compare(a.Digest, b.Digest))
+			switch {
+			case resolve.Newer(a.Version, b.Version):
+				return -1
+			case resolve.Newer(b.Version, a.Version):
+				return 1
+			}
+			return cmp.Or(strings.Compare(b.Version, a.Version), strings.Compare(a.Digest, b.Digest))
 		})
 	}
 	text, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "entries": entries})
@@ -171,27 +168,16 @@ type indexEntry struct {
 // chart is the entry of a manifest, nil for what is no chart.
 func (c *Charts) chart(ctx context.Context, d ocispec.Descriptor) (*indexEntry, error) {
 	var m ocispec.Manifest
-	if d.MediaType == ocispec.MediaTypeImageManifest {
-		if err := decode(&m)(c.store.Fetch(ctx, d)); err != nil {
-			return nil, err
-		}
+	if err := decode(&m)(c.store.Fetch(ctx, d)); err != nil {
+		return nil, err
 	}
-	i := slices.IndexFunc(m.Layers, func(d ocispec.Descriptor) bool { return d.MediaType == chartType })
-	if m.Config.MediaType != configType || i < 0 {
+	i := slices.IndexFunc(m.Layers, func(d ocispec.Descriptor) bool { return d.MediaType == oci.HelmChartType })
+	if m.Config.MediaType != oci.HelmConfigType || i < 0 {
 		return nil, nil
 	}
 	archive := m.Layers[i].Digest
 	e := &indexEntry{&helmchart.Metadata{}, []string{blobName(archive)}, archive.Encoded()}
 	return e, decode(e.Metadata)(c.store.Fetch(ctx, m.Config))
-}
-
-func newerFirst(a, b string) int {
-	v, err := semver.NewVersion(a)
-	w, failed := semver.NewVersion(b)
-	if err != nil || failed != nil {
-		return 0
-	}
-	return w.Compare(v)
 }
 
 // manifests are those of the charts as the index of the bundle has them: each under its names, then what refers to them.
@@ -204,11 +190,8 @@ func (c *Charts) manifests() ([]ocispec.Descriptor, error) {
 		return nil, err
 	}
 	for i, d := range index.Manifests {
-		plain := ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
-		if name := d.Annotations[ocispec.AnnotationRefName]; name != "" {
-			plain.Annotations = map[string]string{ocispec.AnnotationRefName: name}
-		}
-		index.Manifests[i] = plain
+		maps.DeleteFunc(d.Annotations, func(key, _ string) bool { return key != ocispec.AnnotationRefName })
+		index.Manifests[i] = ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size, Annotations: d.Annotations}
 	}
 	slices.SortFunc(index.Manifests, func(a, b ocispec.Descriptor) int { return strings.Compare(sortKey(a), sortKey(b)) })
 	return index.Manifests, nil
@@ -220,31 +203,27 @@ func sortKey(d ocispec.Descriptor) string {
 }
 
 // archive writes files of the layout into a new archive.
-func (c *Charts) archive(ctx context.Context, name string, files []string) error {
+func (c *Charts) archive(ctx context.Context, name string, files []*tar.Header) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	to := tar.NewWriter(f)
-	for _, name := range files {
-		if err = errors.Join(context.Cause(ctx), c.entry(to, name)); err != nil {
+	for _, h := range files {
+		if err = errors.Join(context.Cause(ctx), c.entry(to, h)); err != nil {
 			break
 		}
 	}
 	return errors.Join(err, to.Close(), f.Sync(), f.Close())
 }
 
-func (c *Charts) entry(to *tar.Writer, name string) error {
-	f, err := file.Open(c.path(name))
+func (c *Charts) entry(to *tar.Writer, h *tar.Header) error {
+	f, err := file.Open(c.path(h.Name))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err == nil {
-		err = to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: 0o644})
-	}
-	if err == nil {
+	if err = to.WriteHeader(h); err == nil {
 		_, err = io.Copy(to, f)
 	}
 	return err
@@ -259,6 +238,7 @@ func digestOf(blob string) digest.Digest {
 }
 
 // blobs are the names of all that is in the layout, sorted.
-func (c *Charts) blobs() ([]string, error) {
-	return fs.Glob(os.DirFS(c.dir), path.Join(ocispec.ImageBlobsDir, "*", "*"))
+func (c *Charts) blobs() []string {
+	names, _ := fs.Glob(os.DirFS(c.dir), path.Join(ocispec.ImageBlobsDir, "*", "*")) // an error is about the pattern
+	return names
 }

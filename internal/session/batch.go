@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -151,10 +152,11 @@ func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b B
 			return nil
 		}
 		targets = w.WithoutHome(m.In, targets, m.Options)
-		if b.Of == nil {
-			return targets
+		if b.Of != nil {
+			targets = b.Of(m, targets)
 		}
-		return b.Of(m, targets)
+		m.Targets = slices.Clone(targets)
+		return targets
 	}
 	results, forgotten := w.Reconcile(ctx, s, m.In, choose, m.Store, m.Options, b.Then)
 	if ended != nil {

@@ -70,6 +70,7 @@ type Member struct {
 	Store    *store.Store
 	Followed *Following
 	Options  reconcile.Options
+	Targets  []*admission.Admitted // known once they are reconciled
 }
 
 // Close ends what was opened of a cluster besides the artifacts directory of the command.

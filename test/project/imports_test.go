@@ -66,7 +66,7 @@ var imports = map[string][]string{
 
 	"internal/cache": {"internal/digest", "internal/file", "internal/finding"},
 
-	"internal/bundle": {"internal/cache", "internal/chart", "internal/digest", "internal/file", "internal/finding", "internal/store", "internal/work"},
+	"internal/bundle": {"internal/cache", "internal/chart", "internal/digest", "internal/fetch/oci", "internal/file", "internal/finding", "internal/resolve", "internal/store", "internal/work"},
 
 	"internal/blob": {"internal/cache", "internal/digest", "internal/fetch"},
 
