@@ -79,7 +79,6 @@ func checkRealm(realm string, registry *url.URL, ambient bool) (*url.URL, error)
 	case isInsideName(u.Hostname()) && !sameHostname(u, registry):
 		return nil, refuse(shown, "a loopback, private or link-local address that is not the registry's own")
 	}
-	u.Fragment = ""
 	return u, nil
 }
 

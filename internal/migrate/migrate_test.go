@@ -294,6 +294,21 @@ spec: {interval: 1h, url: oci://x/y}
 	}
 }
 
+// TestSourcesMentioned: a repository stays as long as something names it, however deep that is, and goes if only its like is named.
+func TestSourcesMentioned(t *testing.T) {
+	t.Parallel()
+	const alert = "---\napiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Alert\nmetadata: {name: alert, namespace: apps}\nspec: {eventSources: [{kind: KIND, name: NAME}]}\n"
+	for _, test := range []struct {
+		kind, name string
+		stays      bool
+	}{{"HelmRepository", "repo", true}, {"HelmRepository", "other", false}, {"GitRepository", "repo", false}} {
+		result := Plan(inputOf(t, fromRegistry+strings.NewReplacer("KIND", test.kind, "NAME", test.name).Replace(alert)))
+		if len(result.Files) != 1 || strings.Contains(string(result.Files[0].Text), "kind: HelmRepository\n") != test.stays {
+			t.Errorf("%+v: %+v, refused %q", test, result.Files, texts(result.Refused))
+		}
+	}
+}
+
 // TestSourcesIndexed gets a chart from the registry that an index leads to: what is for the server of the index is left out.
 func TestSourcesIndexed(t *testing.T) {
 	t.Parallel()

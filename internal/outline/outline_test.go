@@ -142,6 +142,19 @@ func TestStates(t *testing.T) {
 			t.Errorf("%v, drawn\n%swant\n%s", err, b.String(), want)
 		}
 	}
+	var colored strings.Builder
+	if err := Draw(&colored, roots, table.Style{Color: true}); err != nil {
+		t.Fatal(err)
+	}
+	style := table.Style{Color: true}
+	for text, color := range map[string]table.Color{"a n/bad  podinfo 6.x → 6.1.0  " + Missing + "  ./p  https://u  m": table.Red, "6.1.0": table.Green, "b off  suspended  1": table.Yellow} {
+		if line := style.Paint(text, color) + "\n"; line == text+"\n" || strings.Count(colored.String(), line) != 1 {
+			t.Errorf("%q is not once in\n%q", line, colored.String())
+		}
+	}
+	if n := strings.Count(colored.String(), "\x1b[0m"); n != 3 {
+		t.Errorf("%d parts have a colour in\n%q", n, colored.String())
+	}
 	var mermaid, dot strings.Builder
 	if err := errors.Join(Mermaid(&mermaid, roots), DOT(&dot, roots)); err != nil {
 		t.Fatal(err)
