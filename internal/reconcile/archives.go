@@ -53,7 +53,7 @@ func (r *Reconciler) carry(ctx context.Context, chosen *resolvedChart, archive *
 		return err
 	}
 	if chosen.remote == nil {
-		err = r.o.Carry.Archive(ctx, chosen.repository, archive.Section(), provenance, false)
+		err = r.o.Carry.Archive(ctx, lockedURL(chosen.repository), archive.Section(), provenance, false)
 	} else if from, failed := chosen.remote(); failed != nil {
 		err = failed
 	} else {

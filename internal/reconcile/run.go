@@ -194,5 +194,5 @@ func carryPackage(ctx context.Context, to Carrier, st *store.Store, r *Result) e
 	if err != nil {
 		return err
 	}
-	return to.Archive(ctx, r.Pin.URL, io.NewSectionReader(f, 0, info.Size()), nil, true)
+	return to.Archive(ctx, lockedURL(r.Pin.URL), io.NewSectionReader(f, 0, info.Size()), nil, true)
 }
