@@ -21,6 +21,7 @@ import (
 	"oras.land/oras-go/v2/content"
 	layouts "oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
@@ -123,12 +124,14 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, n Name) err
 	return nil
 }
 
-// referrers are what a registry lists as such.
-func referrers(ctx context.Context, from content.ReadOnlyGraphStorage, d ocispec.Descriptor) ([]ocispec.Descriptor, error) {
-	found, err := from.Predecessors(ctx, d)
-	if len(found) > maxReferrers {
-		return nil, fmt.Errorf("more than %d artifacts refer to %s", maxReferrers, d.Digest)
-	}
+// referrers are what a registry lists as such, page by page: a list may have no end.
+func referrers(ctx context.Context, from content.ReadOnlyGraphStorage, d ocispec.Descriptor) (found []ocispec.Descriptor, err error) {
+	err = from.(registry.ReferrerLister).Referrers(ctx, d, "", func(page []ocispec.Descriptor) error {
+		if found = append(found, page...); len(found) > maxReferrers {
+			return fmt.Errorf("more than %d artifacts refer to %s", maxReferrers, d.Digest)
+		}
+		return nil
+	})
 	return found, err
 }
 
