@@ -259,3 +259,63 @@ func compare(t *testing.T, before, after *File, edited *yaml.Node, value string)
 		}
 	}
 }
+
+// TestLengths: how long the text of a scalar is, 0 for what is none of its kind or has no end.
+func TestLengths(t *testing.T) {
+	for kind, texts := range map[string]map[string]int{
+		"double quoted": {`""`: 2, `"a\"b" c`: 6, `"a\\" b`: 5, `"a`: 0, `"a\"`: 0, `'a'`: 0, `a""`: 0},
+		"single quoted": {`''`: 2, `'a''b' c`: 6, `'a'`: 3, `'a' 'b'`: 3, `'a''`: 0, `'a`: 0, `"a"`: 0, `'''`: 0, `''''`: 4},
+		"block": {
+			"|\n  a\n b": 5, "|\n  a\n\n  b\n\n": 10, ">-\r\n  a\r\n  b\r\nc": 12, "|\na\n": 0, "|\n\n   a\n  b": 7, "|\n \t\n  a": 8, "|\n": 0, "a|\n  b": 0, "|2\n  a": 6,
+		},
+		"plain":   {"a b c": 3, "a  b": 0, "a\n  b": 5, "a\n\nb": 0, "a": 0, "ab": 0, "a\r\n b": 5},
+		"plain a": {"a": 1, "ab": 1, "b": 0, "": 0},
+		"folded":  {"a\n\nb": 4, "a\n\n\nb": 0, "a\nb": 0, "a\r\n \r\n b": 8},
+	} {
+		for text, want := range texts {
+			length := map[string]func() int{
+				"double quoted": func() int { return doubleQuoted([]byte(text)) }, "single quoted": func() int { return singleQuoted([]byte(text)) },
+				"block": func() int { return block([]byte(text)) }, "plain": func() int { return plain([]byte(text), "a b") },
+				"plain a": func() int { return plain([]byte(text), "a") }, "folded": func() int { return plain([]byte(text), "a\nb") },
+			}[kind]
+			if got := length(); got != want {
+				t.Errorf("%s: %q has the length %d, want %d", kind, text, got, want)
+			}
+		}
+	}
+}
+
+// TestSame: what an edit must not change is compared, and what it should.
+func TestSame(t *testing.T) {
+	parsed := func(text string) *yaml.Node {
+		n, err := parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	const text = "# h\na: &x 1 # l\nb: {c: d}\n"
+	for after, want := range map[string]bool{
+		text: true, "# h\na: &x 1 # l\nb:\n  c: d\n": true,
+		"# g\na: &x 1 # l\nb: {c: d}\n": false, "# h\na: &x 1 # k\nb: {c: d}\n": false, "# h\na: &y 1 # l\nb: {c: d}\n": false, "# h\na: &x '1' # l\nb: {c: d}\n": false,
+		"# h\na: &x 2 # l\nb: {c: d}\n": false, "# h\na: &x 1 # l\nb: {c: e}\n": false, "# h\na: &x 1 # l\nb: [c, d]\n": false, "# h\na: &x 1 # l\nb: {c: d, e: f}\n": false, text + "# f\n": false,
+	} {
+		if got := same(parsed(text), parsed(after), nil, nil); got != want {
+			t.Errorf("%q: %v", after, got)
+		}
+	}
+	if same(parsed(text), nil, nil, nil) || same(nil, parsed(text), nil, nil) || !same(nil, nil, nil, nil) {
+		t.Error("nothing is something")
+	}
+	for after, want := range map[string]bool{"a: x": true, "a: 'x'": true, "a: 1": false, "a: y": false, "a: !!str x": true, "a: !t x": false, "a: [x]": false} {
+		before := parsed("a: 1")
+		if got := same(before, parsed(after), map[*yaml.Node]string{before.Content[1]: "x"}, nil); got != want {
+			t.Errorf("edited to %q: %v", after, got)
+		}
+	}
+	for after, want := range map[string]bool{"a: 1": true, "a: 2": false, "b: 1": false, "a: x": false, "a: {b: c}": false, "a: [1]": false, "a: &x 1": false, "a: 1\nb: 2": false, "a: '1'": false} {
+		if got := alike(expected(parsed("a: 1"), nil), parsed(after)); got != want {
+			t.Errorf("alike %q: %v", after, got)
+		}
+	}
+}

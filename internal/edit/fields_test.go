@@ -66,6 +66,21 @@ func TestReplaceField(t *testing.T) {
 	}
 }
 
+// TestReplaceFieldAndSet edits a value and a field of one document.
+func TestReplaceFieldAndSet(t *testing.T) {
+	f := Parse([]byte("spec:\n  a: 1\n  chart: x\n  b: c\n"))
+	d := f.documents[0]
+	spec := at(d.Root, "spec")
+	for _, err := range []error{d.Set(at(spec, "b"), "2"), d.ReplaceField(spec, "chart", []Field{{Key: "ref", Value: "y z"}}), d.Set(at(spec, "a"), "3")} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if got, edits, refusals := f.Apply(); string(got) != "spec:\n  a: \"3\"\n  ref: y z\n  b: \"2\"\n" || edits != 3 || len(refusals) > 0 {
+		t.Errorf("became %q by %d edits, refused %v", got, edits, refusals)
+	}
+}
+
 func TestInsertFields(t *testing.T) {
 	fields := []Field{{Key: "ref", Fields: []Field{{Key: "semver", Value: ">=1"}}}, {Key: "on", Value: "true", Literal: true}}
 	for before, after := range map[string]string{

@@ -265,6 +265,24 @@ func TestSources(t *testing.T) {
 		t.Errorf("changes %q", changes)
 	}
 
+	// What is no release of Flux 2, was not asked for or is left stays.
+	for _, other := range []string{"all", "left", "kind: Other", "helm.example.org/v2"} {
+		in := inputOf(t, fromRegistry)
+		switch other {
+		case "all":
+			in.All = false
+		case "left":
+			in.Left = map[ID]bool{in.Objects[1].ID: true}
+		case "kind: Other":
+			in = inputOf(t, strings.Replace(fromRegistry, "kind: HelmRelease", other, 1))
+		default:
+			in = inputOf(t, strings.Replace(fromRegistry, "helm.toolkit.fluxcd.io/v2", other, 1))
+		}
+		if result := Plan(in); len(result.Files)+len(result.Refused) > 0 {
+			t.Errorf("%s: %+v, refused %q", other, result.Files, texts(result.Refused))
+		}
+	}
+
 	// Two releases with different versions.
 	_, release, _ := strings.Cut(fromRegistry, "---\n")
 	result = Plan(inputOf(t, fromRegistry+"---\n"+strings.NewReplacer("name: app", "name: two", "6.5.0+build", "6.5.1").Replace(release)))
@@ -448,7 +466,7 @@ func TestOperated(t *testing.T) {
 		"{git: 'https://git.test/x', path: a, ref: 0123456789abcdef0123456789abcdef01234567}": "commit: 0123456789abcdef0123456789abcdef01234567",
 	} {
 		result := Plan(inputOf(t, operatedRelease(chart, "")))
-		if len(result.Files) != 1 || !strings.Contains(string(result.Files[0].Text), want) {
+		if len(result.Files) != 1 || !strings.Contains(string(result.Files[0].Text), want) || !strings.Contains(string(result.Files[0].Text), "reconcileStrategy: Revision\n") {
 			t.Errorf("%s: no %q in %+v, refused %q", chart, want, result.Files, texts(result.Refused))
 		}
 	}

@@ -107,6 +107,8 @@ func (m Mirror) fields(t *draft) []edit.Field {
 
 func setField(d *edit.Document, spec *yaml.Node, f edit.Field) error {
 	switch n := child(spec, f.Key); {
+	case f.Literal && n != nil && f.Value != "":
+		return d.ReplaceField(spec, f.Key, []edit.Field{f})
 	case f.Value != "" && n != nil:
 		return d.Set(n, f.Value)
 	case f.Value != "":

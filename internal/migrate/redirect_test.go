@@ -58,6 +58,19 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
+// TestRedirectPlain says that a mirror has no TLS, and nothing of how the source was reached.
+func TestRedirectPlain(t *testing.T) {
+	t.Parallel()
+	before := strings.Replace(mirrored, "  secretRef:", "  insecure: false\n  passCredentials: true\n  provider: aws\n  secretRef:", 1)
+	for plain, want := range map[bool]string{true: "  insecure: true\n", false: "  url: oci://mirror.test/charts\n  type: oci\n"} {
+		result := Redirect(inputOf(t, before), Mirror{Plain: plain, URL: func(*Object) (string, string) { return "oci://mirror.test/charts", "" }})
+		got := string(result.Files[0].Text)
+		if !strings.Contains(got, want) || strings.Contains(got, "insecure") != plain || strings.Contains(got, "passCredentials") || strings.Contains(got, "provider") {
+			t.Errorf("plain %v: got\n%s", plain, got)
+		}
+	}
+}
+
 // TestFreeNames names sources by their URLs.
 func TestFreeNames(t *testing.T) {
 	t.Parallel()
