@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,5 +30,11 @@ func TestReplaceAll(t *testing.T) {
 		if got, err := os.ReadFile(name); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+	if err := os.Remove(one); err != nil {
+		t.Fatal(err)
+	}
+	if err := list[0].restore(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is gone is put back: %v", err)
 	}
 }
