@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/migration"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/records"
 )
 
@@ -98,8 +98,8 @@ unreadable input, 4 with --exit-code or --check, something changed or would chan
 
 func (a *app) migrate(ctx context.Context, o *migrateOptions) (int, error) {
 	// A Secret that only the cluster has is the same on both sides.
-	if o.run.Reconcile.MissingSecrets == reconcile.MissingSecretsFail {
-		o.run.Reconcile.MissingSecrets = reconcile.MissingSecretsAnonymous
+	if o.run.Reconcile.MissingSecrets == credential.MissingFail {
+		o.run.Reconcile.MissingSecrets = credential.MissingAnonymous
 	}
 	ctx, cancel := o.run.deadline(ctx)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -109,7 +110,7 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 	given, _ := splitArguments(args, len(o.run.input.files) == 0) // an error is reported when they are read
 	switch {
 	case !strings.HasPrefix(o.to, "oci://"):
-		return &exit.UsageError{Err: fmt.Errorf("--to %q: not a URL of a registry", reconcile.RedactText(o.to)), Advice: "--to oci://registry.internal/mirror"}
+		return &exit.UsageError{Err: fmt.Errorf("--to %q: not a URL of a registry", auth.RedactText(o.to)), Advice: "--to oci://registry.internal/mirror"}
 	case offline:
 		return &exit.UsageError{Err: errors.New("--offline: the registry is to be written to"), Advice: "with --from no source is asked"}
 	case o.run.input.Untrusted:

@@ -15,11 +15,11 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/publish"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -103,8 +103,8 @@ retry.`,
 func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 	a.worker.Purpose.Foresees = true
 	// A Secret that only the cluster has blocks nothing: its values are the same on both sides.
-	if o.run.Reconcile.MissingSecrets == reconcile.MissingSecretsFail {
-		o.run.Reconcile.MissingSecrets = reconcile.MissingSecretsAnonymous
+	if o.run.Reconcile.MissingSecrets == credential.MissingFail {
+		o.run.Reconcile.MissingSecrets = credential.MissingAnonymous
 	}
 	ctx, cancel := o.run.deadline(ctx)
 	defer cancel()

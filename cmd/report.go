@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/listing"
@@ -122,7 +123,7 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	o.Targets = slices.DeleteFunc(o.Targets, func(t publish.Target) bool { return slices.Contains(report.Bills(), t.Format) })
 	a.command = c.Name()
 	f := validate.New(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
-	f.Fix = reconcile.RedactText(strings.Join(finding.Hints(err), "; "))
+	f.Fix = auth.RedactText(strings.Join(finding.Hints(err), "; "))
 	a.console.Keep(f)
 	run := a.worker.Report(nil)
 	run.Broken = true

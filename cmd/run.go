@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/overview"
@@ -83,7 +84,7 @@ func (o *runOptions) findCache(a *app) (err error) {
 
 // deadline ends a run with its --timeout.
 func (o *runOptions) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, o.Timeout, reconcile.Timeout("--timeout", o.Timeout))
+	return context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout("--timeout", o.Timeout))
 }
 
 // runReconciliation reconciles what is selected in each cluster, and hands the results to print.

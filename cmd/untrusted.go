@@ -1,9 +1,10 @@
 package cmd
 
 import (
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/config"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
 // checkUntrusted refuses flags that give away what --untrusted keeps.
@@ -12,7 +13,7 @@ func (o *runOptions) checkUntrusted() error {
 	case !o.input.Untrusted:
 	case o.ambient == config.AmbientAnywhere:
 		return exit.Usagef("--untrusted and --ambient-credentials=anywhere exclude each other")
-	case o.Reconcile.MissingSecrets == reconcile.MissingSecretsAmbient:
+	case o.Reconcile.MissingSecrets == credential.MissingAmbient:
 		return exit.Usagef("--untrusted and --missing-secrets=ambient exclude each other")
 	case o.Reconcile.PrivateRedirects:
 		return exit.Usagef("--untrusted and --allow-private-redirects exclude each other")
@@ -29,12 +30,12 @@ func (a *app) reportIgnoredFile() {
 }
 
 // reach is how far the credentials of this machine may go.
-func (o *runOptions) reach() reconcile.Reach {
+func (o *runOptions) reach() auth.Reach {
 	switch {
 	case o.input.Untrusted:
-		return reconcile.ReachNowhere
+		return auth.ReachNowhere
 	case o.ambient == config.AmbientAnywhere:
-		return reconcile.ReachAnywhere
+		return auth.ReachAnywhere
 	}
-	return reconcile.ReachHome
+	return auth.ReachHome
 }

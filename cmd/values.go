@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -47,7 +47,7 @@ failures that may pass on a retry.`,
 		}
 		ctx, cancel := o.deadline(ctx)
 		defer cancel()
-		o.Reconcile.MissingSecrets = reconcile.MissingSecretsAnonymous // a warning, as with all other values
+		o.Reconcile.MissingSecrets = credential.MissingAnonymous // a warning, as with all other values
 		return foresee.Work{Worker: &a.worker, Options: &o.Options}.Values(ctx, a.env.Stdout, w)
 	})
 	return c

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/plan"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
 // veiledPairs are the pairs as a plan may say them: names, targets, charts and versions that were made of values of Secrets are
@@ -105,7 +105,7 @@ func veiled(r *plan.Release, names map[plan.ID]plan.ID, targets map[string]strin
 
 // concealPlan takes what is not shown out of a plan: what came from Secrets, and where the files of a revision are.
 func concealPlan(out *console.Console, p *plan.Plan, b *base) {
-	text := func(s *string) { *s = out.Secrets().Text(reconcile.RedactText(b.rename(*s))) }
+	text := func(s *string) { *s = out.Secrets().Text(auth.RedactText(b.rename(*s))) }
 	for i := range p.Changes {
 		c := &p.Changes[i]
 		for _, s := range []*string{&c.Namespace, &c.Name, &c.Chart} {

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/file"
@@ -18,7 +19,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -93,7 +93,7 @@ func lossy(found []finding.Finding) map[string]bool {
 // secret reports whether a text contains a login, or a value from a Secret. Such an edit is left to people: a report would
 // show it.
 func (x *fixer) secret(text string) bool {
-	return reconcile.RedactText(text) != text || x.w.Console.Secrets().Text(text) != text
+	return auth.RedactText(text) != text || x.w.Console.Secrets().Text(text) != text
 }
 
 // file parses a file that may be edited, nil for another one.

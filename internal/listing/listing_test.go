@@ -15,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 // result is one of an object, which may be made of another one.
@@ -33,7 +34,7 @@ func TestVerifications(t *testing.T) {
 	chart := result("HelmChart", "apps-one", release.Object.Object)
 	chart.Resolution = &reconcile.Resolution{Chart: "podinfo", Version: "6.5.0", Digest: "sha256:0"}
 	index := int64(7)
-	chart.Signature = &reconcile.Signature{Format: "cosign", Key: "key.pub", Identity: "https://ci.example.org", Issuer: "https://issuer.example.org", LogIndex: &index, Time: time.Unix(0, 0)}
+	chart.Signature = &verify.Signer{Format: "cosign", Key: "key.pub", Identity: "https://ci.example.org", Issuer: "https://issuer.example.org", LogIndex: &index, Time: time.Unix(0, 0)}
 	release.Resolution = chart.Resolution
 	unsigned := result("OCIRepository", "image", nil)
 	unsigned.Resolution = &reconcile.Resolution{Version: "1.0.0"}

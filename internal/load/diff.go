@@ -8,12 +8,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/diff"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/marked"
-	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
@@ -54,7 +54,7 @@ func (p PrivateLines) Mask(line int, text string) string {
 	if p[line] {
 		return firstKey().ReplaceAllString(text, "${1}"+conceal.Hidden)
 	}
-	return reconcile.RedactText(manifest.MaskedLine(text))
+	return auth.RedactText(manifest.MaskedLine(text))
 }
 
 // Shown returns a value that stands in a line if it may be shown.
@@ -112,5 +112,5 @@ func (p PrivateLines) visit(d *edit.Document, n *yaml.Node, last int) {
 }
 
 func mayQuote(n *yaml.Node) bool {
-	return n.Kind == yaml.ScalarNode && (reconcile.RedactText(n.Value) != n.Value || strings.Contains(n.Value, "\n") && strings.Contains(n.Value, "Secret"))
+	return n.Kind == yaml.ScalarNode && (auth.RedactText(n.Value) != n.Value || strings.Contains(n.Value, "\n") && strings.Contains(n.Value, "Secret"))
 }

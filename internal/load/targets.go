@@ -11,6 +11,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -130,7 +131,7 @@ func (l *Reader) ReportEdit(code finding.Code, about finding.Object, message str
 // cluster alone, as flux bootstrap leaves it: nothing of it is missing here. A run that is about this source, or has
 // anything that is made of it, keeps it.
 func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconcile.Options) []*admission.Admitted {
-	if o.MissingSecrets != reconcile.MissingSecretsFail {
+	if o.MissingSecrets != credential.MissingFail {
 		return targets
 	}
 	needed := map[store.Key]bool{}

@@ -33,7 +33,7 @@ func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, locat
 	shown := adm.Object.ConcealText(auth.RedactURL(location))
 	s := r.cache.Scope(append([]string{location}, asking.Way...), append([]string{fmt.Sprint(r.o.Ambient, r.o.Reach)}, asking.Login...), shown)
 	s.Private = asking.Private
-	s.Named = r.o.Reach != ReachNowhere
+	s.Named = r.o.Reach != auth.ReachNowhere
 	return s
 }
 

@@ -34,7 +34,7 @@ func TestCodeOf(t *testing.T) {
 		{"503", status.Failed.Wrap(answer(http.StatusServiceUnavailable)), finding.ServerError},
 		{"418", status.Failed.Wrap(answer(http.StatusTeapot)), finding.RefusedRequest},
 		{"no such host", status.Failed.Wrap(&net.DNSError{Name: "x"}), finding.Unreachable},
-		{"a limit of time", status.Failed.Wrap(Timeout("spec.timeout", 1)), finding.TimedOut},
+		{"a limit of time", status.Failed.Wrap(fetch.NewTimeout("spec.timeout", 1)), finding.TimedOut},
 		{"a limit of size", status.ChartPullError.Wrap(fetch.NewSizeError("x")), finding.TooLarge},
 		{"a missing Secret", status.AuthenticationFailed.Wrap(missing), finding.MissingSecret},
 		{"an incomplete login", status.AuthenticationFailed.Wrap(finding.WithCode(finding.IncompleteLogin, errors.New("x"))), finding.IncompleteLogin},

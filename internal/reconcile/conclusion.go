@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
@@ -31,8 +32,8 @@ func (p *reconciliation) failed(err error) *Result {
 	// the error has redacted the URLs that it knew of; a library's own message may
 	// hold others.
 	failure := *status.AsFailure(err)
-	failure.Detail = p.adm.Object.ConcealError(RedactText(failure.Message))
-	failure.Message = p.adm.Object.ConcealError(RedactText(unplaced(failure.Message, failure.Err)))
+	failure.Detail = p.adm.Object.ConcealError(auth.RedactText(failure.Message))
+	failure.Message = p.adm.Object.ConcealError(auth.RedactText(unplaced(failure.Message, failure.Err)))
 	p.out.Failure, p.result.Failure = &failure, &failure
 	if p.kind == nil {
 		return p.result

@@ -14,14 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Request is a request that was made.
-type Request = auth.Request
-
-// WithRequests reports every request over HTTP under the context: see auth.WithRequests.
-func WithRequests(ctx context.Context, begin func() (ended func(Request))) context.Context {
-	return auth.WithRequests(ctx, begin)
-}
-
 // decisions reports what is decided about an object, if that is wanted.
 func (p *reconciliation) decisions(ctx context.Context) context.Context {
 	if !p.r.o.Decisions {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -91,7 +92,7 @@ func TestDecisions(t *testing.T) {
 	if len(decided.texts) > 0 {
 		t.Errorf("nobody asked for %q", decided.texts)
 	}
-	w.run(t, Options{Decisions: true, MissingSecrets: MissingSecretsAnonymous})
+	w.run(t, Options{Decisions: true, MissingSecrets: credential.MissingAnonymous})
 	for name, want := range map[string][]string{
 		"HelmRepository/repo":  {"credentials: there is no spec.secretRef"},
 		"HelmRepository/login": {"credentials: spec.secretRef is Secret default/absent, which is not available: --missing-secrets is anonymous"},

@@ -261,7 +261,7 @@ func annotationsOf(annotations map[string]string) map[string]string {
 		if metadata == nil {
 			metadata = map[string]string{}
 		}
-		metadata[key] = RedactText(value)
+		metadata[key] = auth.RedactText(value)
 	}
 	return metadata
 }

@@ -284,7 +284,7 @@ func announcement(artifact *meta.Artifact, obj *sourcev1.OCIRepository) string {
 	text := fmt.Sprintf("stored artifact with revision '%s' from '%s'", artifact.Revision, auth.RedactURL(obj.Spec.URL))
 	source, revision := artifact.Metadata[annotationSource], artifact.Metadata[annotationRevision]
 	if source != "" && revision != "" && len(source)+len(revision) <= maxOrigin {
-		text += fmt.Sprintf(", origin source '%s', origin revision '%s'", RedactText(source), RedactText(revision))
+		text += fmt.Sprintf(", origin source '%s', origin revision '%s'", auth.RedactText(source), auth.RedactText(revision))
 	}
 	return text
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/chart"
-	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/resolve"
@@ -65,7 +64,7 @@ type Options struct {
 	// Ambient lets the user's own registry logins stand in where no Secret is named.
 	Ambient bool
 	// Reach is how far they, and the identity of the machine, may go.
-	Reach Reach
+	Reach auth.Reach
 	// PrivateRedirects follows redirects from public hosts to private addresses, also with a login of this machine.
 	PrivateRedirects bool
 	// RegistryConfig is the file to read them from, "" for the usual ones.
@@ -73,16 +72,16 @@ type Options struct {
 	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
 	RepositoryConfig string
 	// MissingSecrets says what stands in for a Secret that is not in the input: one
-	// of the constants below.
+	// of the constants of credential.
 	MissingSecrets string
 	// Trust is what keyless signatures rest on where no Secret says so, nil for the
 	// public Sigstore's. TrustCache is the directory that keeps that one for a day,
 	// "" for none.
-	Trust      *Trust
+	Trust      *verify.Trust
 	TrustCache string
 	// Keyring has charts without spec.verify checked against their provenance
 	// files; VerifyDependencies those that packaged charts require, too.
-	Keyring            *Keyring
+	Keyring            *verify.Keyring
 	VerifyDependencies bool
 	// RequireVerification fails charts that are not verified.
 	RequireVerification bool
@@ -125,34 +124,12 @@ func (o Options) digestPolicy() fetch.DigestPolicy {
 	return fetch.DigestEnforce
 }
 
-// The values of Options.MissingSecrets.
-const (
-	MissingSecretsFail      = credential.MissingFail
-	MissingSecretsAmbient   = credential.MissingAmbient
-	MissingSecretsAnonymous = credential.MissingAnonymous
-)
-
 // Edges are a run's connections to the world.
 type Edges struct {
 	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	Getenv    func(string) string
 	Now       func() time.Time
 	UserAgent string
-}
-
-// Trust is in the authorities and logs of keyless signatures.
-type Trust = verify.Trust
-
-// TrustedRoot is trust in what a trusted_root.json says.
-func TrustedRoot(content []byte) (*Trust, error) { return verify.TrustedRoot(content) }
-
-// Keyring is the PGP keys that provenance files may be signed with.
-type Keyring = verify.Keyring
-
-// Timeout is the cause for a run's context that ends after a limit that the user
-// can set by the flag or field of this name.
-func Timeout(name string, after time.Duration) error {
-	return fetch.NewTimeout(name, after)
 }
 
 // A Carrier takes to another place what a run fetches. It is asked about each object and each dependency of a chart, by many
@@ -167,30 +144,11 @@ type Carrier interface {
 	Refused(what string, err error)
 }
 
-// Reach is how far the credentials of this machine may go.
-type Reach = auth.Reach
-
-// The values of Reach.
-const (
-	ReachHome     = auth.ReachHome
-	ReachAnywhere = auth.ReachAnywhere
-	ReachNowhere  = auth.ReachNowhere
-)
-
-// PublicDial is a dialer that opens no connections to loopback, private and link-local addresses, but to the proxies of
-// the environment.
-func PublicDial(dial func(context.Context, string, string) (net.Conn, error), getenv func(string) string) func(context.Context, string, string) (net.Conn, error) {
-	return auth.PublicDial(dial, getenv)
-}
-
-// Transfer is how a download gets on.
-type Transfer = fetch.Progress
-
 // Progress is called as a run goes on. Its methods are called from many goroutines,
 // except for one object in order.
 type Progress interface {
 	Started(*admission.Admitted)
-	Transferred(*admission.Admitted, Transfer)
+	Transferred(*admission.Admitted, fetch.Progress)
 	// Decided is called with a decision about an object, in words, if [Options.Decisions] is set.
 	Decided(adm *admission.Admitted, decision string)
 	// Waiting is called when another process has had the object for a second, and with false when it has it no more.

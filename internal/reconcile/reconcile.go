@@ -69,10 +69,10 @@ type Connections struct {
 	moving      work.Memo[chartKey, pinnedTag]     // tags of OCIRepositories
 	artifacts   work.Memo[chartKey, *oci.Artifact] // by digest
 	signers     work.Memo[signatureKey, *verify.Signer]
-	roots       work.Memo[string, *Trust]
+	roots       work.Memo[string, *verify.Trust]
 	provenances work.Memo[string, *verify.Signer]
 	valueFiles  work.Memo[string, []byte] // by URL
-	trust       func() *Trust
+	trust       func() *verify.Trust
 	reading     func() http.RoundTripper // to servers that get no credentials
 
 	downloads store.Scratch // for the files of blobs and indexes

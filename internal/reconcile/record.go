@@ -144,10 +144,10 @@ func (r *Result) noteChart(c store.ReleasedChart) {
 func (r *Result) content() map[string]any {
 	concealed := r.Object.Object.Conceal(r.Object.Content)
 	// Annotations may quote whole manifests: it is not enough to look at the fields that are URLs.
-	content, _ := withTexts(concealed, RedactText).(map[string]any)
+	content, _ := withTexts(concealed, auth.RedactText).(map[string]any)
 	keepValues(content, concealed)
 	for key, value := range r.notes {
-		annotate(content, key, RedactText(value))
+		annotate(content, key, auth.RedactText(value))
 	}
 	return content
 }
@@ -185,9 +185,6 @@ func withTexts(value any, replace func(string) string) any {
 	}
 	return value
 }
-
-// RedactText redacts the URLs in a text, also those that lack a scheme.
-func RedactText(text string) string { return auth.RedactText(text) }
 
 // keepValues gives the values of a release back their URLs as they were written, without passwords: what is in a query
 // there is configuration. What came from a Secret is concealed before.

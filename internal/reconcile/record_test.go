@@ -1,11 +1,15 @@
 package reconcile
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/auth"
+)
 
 func TestRedacted(t *testing.T) {
 	t.Parallel()
 	given := map[string]any{"a": []any{"http://c:pa55@d.test", int64(7), nil}, "b": map[string]any{"c": "http://d?e=pa55"}}
-	got, ok := withTexts(given, RedactText).(map[string]any)
+	got, ok := withTexts(given, auth.RedactText).(map[string]any)
 	if !ok {
 		t.Fatal("another type")
 	}

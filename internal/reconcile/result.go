@@ -68,7 +68,7 @@ type Result struct {
 	// Summary says in words what became of an object, where its conditions do not say so.
 	Summary string
 	// Signature is who signed the chart, nil if nothing was verified.
-	Signature *Signature
+	Signature *verify.Signer
 	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
 	Signed *SignedRevision
 
@@ -134,9 +134,6 @@ func ClassOf(err error) Class {
 	}
 	return Permanent
 }
-
-// Signature is who signed a chart, as far as that was verified.
-type Signature = verify.Signer
 
 // SignedRevision is a revision of a Git repository whose signatures are right.
 type SignedRevision struct {

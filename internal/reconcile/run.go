@@ -46,14 +46,11 @@ func Connect(e Edges, o Options) *Connections {
 	return c
 }
 
-// Registry is a place in a registry.
-type Registry = oci.Namespace
-
 // Registry opens the place in a registry that an oci:// URL of the user names, to write to it with the user's own login, however
 // it is reached. With plain that is HTTP.
-func (c *Connections) Registry(url string, plain bool, o Options) (*Registry, error) {
+func (c *Connections) Registry(url string, plain bool, o Options) (*oci.Namespace, error) {
 	own := secretOptions(c.client, o).Own
-	own.Reach = ReachAnywhere
+	own.Reach = auth.ReachAnywhere
 	return c.registries.Namespace(url, oci.Options{Logins: auth.NewAmbient(own), Insecure: plain, Write: true})
 }
 

@@ -107,9 +107,6 @@ func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
 	return artifact
 }
 
-// ParseKeyring reads exported PGP keys.
-func ParseKeyring(content []byte) (*Keyring, error) { return verify.ParseKeyring(content) }
-
 // verifyProvenance checks the archive against the provenance file beside it. The
 // archive is downloaded for that, and then stored from where it was checked.
 func (p *chartReconciliation) verifyProvenance(ctx context.Context, chosen *resolvedChart) (*verify.Signer, error) {

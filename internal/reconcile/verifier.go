@@ -136,14 +136,14 @@ func (p *reconciliation) notation(spec verification, secret *manifest.Secret) (r
 }
 
 // trustIn reads a trusted root, once per run.
-func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*Trust, error) {
-	return r.roots.Do(ctx, string(root), func() (*Trust, error) { return verify.TrustedRoot(root) })
+func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*verify.Trust, error) {
+	return r.roots.Do(ctx, string(root), func() (*verify.Trust, error) { return verify.TrustedRoot(root) })
 }
 
 // newTrust is the trust where no Secret says otherwise: nothing is
 // fetched before a keyless signature needs it.
-func newTrust(o Options, reading func() http.RoundTripper) func() *Trust {
-	return func() *Trust {
+func newTrust(o Options, reading func() http.RoundTripper) func() *verify.Trust {
+	return func() *verify.Trust {
 		if o.Trust != nil {
 			return o.Trust
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -159,11 +160,11 @@ func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]
 // silent ignores the progress.
 type silent struct{}
 
-func (silent) Started(*admission.Admitted)               {}
-func (silent) Transferred(*admission.Admitted, Transfer) {}
-func (silent) Decided(*admission.Admitted, string)       {}
-func (silent) Waiting(*admission.Admitted, bool)         {}
-func (silent) Finished(*Result)                          {}
+func (silent) Started(*admission.Admitted)                     {}
+func (silent) Transferred(*admission.Admitted, fetch.Progress) {}
+func (silent) Decided(*admission.Admitted, string)             {}
+func (silent) Waiting(*admission.Admitted, bool)               {}
+func (silent) Finished(*Result)                                {}
 
 // writeRepository writes what a Helm repository serves into a directory.
 func (w *world) writeRepository(t *testing.T, server, dir string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -365,8 +366,8 @@ func (f *Following) close() {
 // Silence ignores how a part of the run goes: the objects take part in the run itself.
 type Silence struct{}
 
-func (Silence) Started(*admission.Admitted)                         {}
-func (Silence) Transferred(*admission.Admitted, reconcile.Transfer) {}
-func (Silence) Decided(*admission.Admitted, string)                 {}
-func (Silence) Waiting(*admission.Admitted, bool)                   {}
-func (Silence) Finished(*reconcile.Result)                          {}
+func (Silence) Started(*admission.Admitted)                     {}
+func (Silence) Transferred(*admission.Admitted, fetch.Progress) {}
+func (Silence) Decided(*admission.Admitted, string)             {}
+func (Silence) Waiting(*admission.Admitted, bool)               {}
+func (Silence) Finished(*reconcile.Result)                      {}

@@ -11,8 +11,10 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -64,7 +66,7 @@ func (p *progress) Started(adm *admission.Admitted) {
 	p.console.Started(console.ObjectSubject(adm.Object))
 }
 
-func (p *progress) Transferred(adm *admission.Admitted, t reconcile.Transfer) {
+func (p *progress) Transferred(adm *admission.Admitted, t fetch.Progress) {
 	p.console.Transferred(console.ObjectSubject(adm.Object), console.Transfer{Read: t.Read, Total: t.Total, Wait: t.Wait, RateLimited: t.RateLimited})
 }
 
@@ -96,9 +98,9 @@ func (w *Worker) tracing(ctx context.Context, objects []*manifest.Object) contex
 		}
 		return text
 	}
-	return reconcile.WithRequests(ctx, func() func(reconcile.Request) {
+	return auth.WithRequests(ctx, func() func(auth.Request) {
 		began := w.Edges.Now()
-		return func(r reconcile.Request) {
+		return func(r auth.Request) {
 			took, address := w.Edges.Now().Sub(began).Round(time.Millisecond), concealed(r.URL)
 			if r.Status == 0 {
 				w.Console.Debug(console.Subject{}, fmt.Sprintf("%s %s: no answer after %s", r.Method, address, took))

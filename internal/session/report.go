@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -115,7 +116,7 @@ func (w *Worker) Report(objects []report.Object) *report.Run {
 	failed := map[failure]bool{}
 	for i := range objects {
 		o := &objects[i]
-		o.Message = reconcile.RedactText(o.Message)
+		o.Message = auth.RedactText(o.Message)
 		w.Conceal(o)
 		switch o.State {
 		case report.StateReady:

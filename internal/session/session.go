@@ -13,10 +13,12 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/bundle"
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -43,8 +45,8 @@ type Session struct {
 func (w *Worker) Open(ctx context.Context, o *Options) (*Session, error) {
 	s := &Session{o: o, w: w, edges: w.Edges}
 	o.Reconcile.From = o.Lock.Bundle()
-	if o.Reconcile.Reach == reconcile.ReachNowhere {
-		s.edges.Dial = reconcile.PublicDial(s.edges.Dial, s.edges.Getenv)
+	if o.Reconcile.Reach == auth.ReachNowhere {
+		s.edges.Dial = auth.PublicDial(s.edges.Dial, s.edges.Getenv)
 		s.edges.Getenv = withoutPrivateProxies(s.edges.Getenv)
 	}
 	err := o.Trust.read(ctx, &o.Reconcile)
@@ -136,7 +138,7 @@ func (s *Session) Close() {
 }
 
 // Registry opens a place in a registry for writing, as the user names it: with the user's own login, and over HTTP with plain.
-func (s *Session) Registry(url string, plain bool) (*reconcile.Registry, error) {
+func (s *Session) Registry(url string, plain bool) (*oci.Namespace, error) {
 	s.connect()
 	return s.connections.Registry(url, plain, s.o.Reconcile)
 }

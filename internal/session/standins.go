@@ -10,6 +10,7 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
@@ -82,7 +83,7 @@ func (w *Worker) checkouts(in *load.Input, r Replaced, said map[string]bool) {
 			continue
 		}
 		r.Directories[key] = root
-		if url := reconcile.RedactText(fmt.Sprint(obj.Content["spec"].(map[string]any)["url"])); !said[url] {
+		if url := auth.RedactText(fmt.Sprint(obj.Content["spec"].(map[string]any)["url"])); !said[url] {
 			said[url] = true
 			w.Console.Info(console.Subject{}, url+" is this repository: HelmReleases of Flux 1 take their charts from the files here")
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
 // maxTrustBytes bounds the files that say who is trusted.
@@ -21,10 +22,10 @@ type TrustOptions struct {
 func (o *TrustOptions) read(ctx context.Context, to *reconcile.Options) error {
 	var err error
 	if o.Root != "" {
-		to.Trust, err = readTrust(ctx, "trusted-root", o.Root, reconcile.TrustedRoot)
+		to.Trust, err = readTrust(ctx, "trusted-root", o.Root, verify.TrustedRoot)
 	}
 	if o.Keyring != "" && err == nil {
-		to.Keyring, err = readTrust(ctx, "keyring", o.Keyring, reconcile.ParseKeyring)
+		to.Keyring, err = readTrust(ctx, "keyring", o.Keyring, verify.ParseKeyring)
 	}
 	return err
 }

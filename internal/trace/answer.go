@@ -12,6 +12,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -118,9 +119,9 @@ func (t Tracer) Answer(in *load.Input, obj *manifest.Object, results []*reconcil
 				w.Version, w.published = newWhyVersion(r, published), r.Object.Object
 			}
 			if r.Failure != nil && w.Problem == "" {
-				w.Problem = r.Object.Object.ConcealText(reconcile.RedactText(r.Failure.Message))
+				w.Problem = r.Object.Object.ConcealText(auth.RedactText(r.Failure.Message))
 				if f, ok := r.FailureFinding(); ok {
-					w.Hint = r.Object.Object.ConcealText(reconcile.RedactText(f.Fix))
+					w.Hint = r.Object.Object.ConcealText(auth.RedactText(f.Fix))
 				}
 			}
 		}
@@ -204,7 +205,7 @@ func (t Tracer) newSource(adm *admission.Admitted) whySource {
 	obj := adm.Object
 	s := whySource{Object: t.called(obj), File: positionOf(obj), object: obj}
 	if url, ok := manifest.ValueAt(adm.Content, []any{"spec", "url"}).(string); ok {
-		s.URL = obj.ConcealText(reconcile.RedactText(url))
+		s.URL = obj.ConcealText(auth.RedactText(url))
 	}
 	s.Login, s.Verification = loginOf(adm), verificationOf(adm)
 	return s

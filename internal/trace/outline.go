@@ -10,6 +10,7 @@ import (
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -192,7 +193,7 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 	case obj.Kind == sourcev1.HelmChartKind:
 		n.Chart, n.Constraint = text("chart"), cmp.Or(text("version"), "*")
 	default:
-		n.URL = obj.ConcealError(reconcile.RedactText(cmp.Or(text("url"), text("endpoint"))))
+		n.URL = obj.ConcealError(auth.RedactText(cmp.Or(text("url"), text("endpoint"))))
 		n.Constraint = cmp.Or(text("ref", "digest"), text("ref", "semver"), text("ref", "tag"), text("ref", "commit"), text("ref", "name"), text("ref", "branch"))
 	}
 	if suspended := manifest.At[bool](obj.Content, "spec", "suspend"); suspended {

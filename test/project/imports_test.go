@@ -99,16 +99,16 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify", "internal/work",
 	},
 	"internal/load": {
-		"internal/admission", "internal/conceal", "internal/console", "internal/diff", "internal/edit", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
+		"internal/admission", "internal/auth", "internal/conceal", "internal/console", "internal/credential", "internal/diff", "internal/edit", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
 	},
 	"internal/trace": {
-		"internal/admission", "internal/console", "internal/inventory", "internal/load", "internal/manifest", "internal/outline", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/store",
+		"internal/admission", "internal/auth", "internal/console", "internal/inventory", "internal/load", "internal/manifest", "internal/outline", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/store",
 	},
 	"internal/session": {
-		"internal/admission", "internal/bundle", "internal/cache", "internal/conceal", "internal/console", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/render", "internal/report", "internal/status", "internal/store", "internal/validate",
+		"internal/admission", "internal/auth", "internal/bundle", "internal/cache", "internal/conceal", "internal/console", "internal/exit", "internal/fetch", "internal/fetch/git", "internal/fetch/oci", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/render", "internal/report", "internal/status", "internal/store", "internal/validate", "internal/verify",
 	},
 	"internal/foresee": {
-		"internal/admission", "internal/conceal", "internal/console", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/manifest", "internal/operator", "internal/plan", "internal/reconcile", "internal/render", "internal/report", "internal/session", "internal/status", "internal/store", "internal/validate", "internal/values",
+		"internal/admission", "internal/auth", "internal/conceal", "internal/console", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/helm", "internal/inventory", "internal/load", "internal/lock", "internal/manifest", "internal/operator", "internal/plan", "internal/reconcile", "internal/render", "internal/report", "internal/session", "internal/status", "internal/store", "internal/validate", "internal/values",
 	},
 	"internal/migration": {
 		"internal/admission", "internal/console", "internal/digest", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/inventory", "internal/load", "internal/manifest", "internal/migrate", "internal/plan", "internal/reconcile", "internal/rewrite", "internal/session", "internal/store",
@@ -120,7 +120,7 @@ var imports = map[string][]string{
 		"internal/admission", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/lock", "internal/lockfile", "internal/manifest", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
 	},
 	"internal/judging": {
-		"internal/admission", "internal/chart", "internal/console", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/load", "internal/manifest", "internal/marked", "internal/reconcile", "internal/report", "internal/rewrite", "internal/session", "internal/status", "internal/validate",
+		"internal/admission", "internal/auth", "internal/chart", "internal/console", "internal/edit", "internal/exit", "internal/file", "internal/finding", "internal/load", "internal/manifest", "internal/marked", "internal/reconcile", "internal/report", "internal/rewrite", "internal/session", "internal/status", "internal/validate",
 	},
 	"internal/recorded": {
 		"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/inventory", "internal/load", "internal/manifest", "internal/merge", "internal/reconcile", "internal/report", "internal/session", "internal/store", "internal/validate",
@@ -130,7 +130,7 @@ var imports = map[string][]string{
 	},
 	"internal/publish": {"internal/console", "internal/exit", "internal/file", "internal/finding", "internal/manifest", "internal/report", "internal/rewrite"},
 	"cmd": {
-		"internal/admission", "internal/bundle", "internal/cache", "internal/chart", "internal/config", "internal/console", "internal/digest", "internal/exit", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/listing", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/publish", "internal/reconcile", "internal/recorded", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
+		"internal/admission", "internal/auth", "internal/bundle", "internal/cache", "internal/chart", "internal/config", "internal/console", "internal/credential", "internal/digest", "internal/exit", "internal/fetch", "internal/file", "internal/finding", "internal/foresee", "internal/heap", "internal/inventory", "internal/judging", "internal/listing", "internal/load", "internal/lock", "internal/lockfile", "internal/locking", "internal/manifest", "internal/migrate", "internal/migration", "internal/outline", "internal/overview", "internal/plan", "internal/publish", "internal/reconcile", "internal/recorded", "internal/records", "internal/render", "internal/report", "internal/resolve", "internal/rewrite", "internal/session", "internal/status", "internal/store", "internal/table", "internal/trace", "internal/update", "internal/validate", "internal/values",
 	},
 	"": {"cmd"},
 }
