@@ -60,6 +60,9 @@ type CloudOptions struct {
 	// Leave gives up the place that the request of a context has at its registry, while it waits for a cloud's login: the
 	// login may need places at the same host. Nil if requests have none.
 	Leave func(ctx context.Context)
+
+	// Offline asks no cloud: there are no logins.
+	Offline bool
 }
 
 // ofMachine are the options for the identity of the machine: those of the environment only.
@@ -74,6 +77,7 @@ type Cloud struct {
 	now       func() time.Time
 	reach     Reach
 	leave     func(context.Context)
+	offline   bool
 
 	mu     sync.Mutex
 	logins map[cloudKey]*cloudLogin
@@ -85,7 +89,7 @@ func NewCloud(o CloudOptions) *Cloud {
 	client := cloudClient(o)
 	return &Cloud{
 		reach: o.Reach,
-		leave: o.Leave,
+		leave: o.Leave, offline: o.Offline,
 		providers: map[string]Provider{
 			"aws":   &awsProvider{o},
 			"azure": &azureProvider{client, o.Getenv},
@@ -224,6 +228,9 @@ func (l *cloudLogins) withheld(_ context.Context, on Route) error {
 func (l *cloudLogins) login(ctx context.Context, on Route, _ string) (Login, error) {
 	if err := l.withheld(ctx, on); err != nil {
 		return Login{Problem: err}, nil
+	}
+	if l.cloud.offline {
+		return Login{}, nil // what is not in the cache says so itself
 	}
 	login := l.cloud.login(l.key)
 	if err := takeTurn(ctx, login.turn, l.cloud.leave); err != nil {

@@ -93,7 +93,7 @@ func secretOptions(c *fetch.Client, o Options) credential.Options {
 		Ambient: o.Ambient,
 		Own:     auth.AmbientOptions{Getenv: e.Getenv, RegistryConfig: o.RegistryConfig, Reach: o.Reach},
 		Machine: auth.CloudOptions{
-			Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach, Acquire: c.Acquire, Leave: fetch.LeaveHost,
+			Dial: e.Dial, Getenv: e.Getenv, Now: e.Now, Reach: o.Reach, Acquire: c.Acquire, Leave: fetch.LeaveHost, Offline: o.Offline,
 		},
 		RepositoryConfig: o.RepositoryConfig,
 		SkipTLSVerify:    o.SkipTLSVerify,
