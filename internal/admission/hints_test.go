@@ -1,6 +1,12 @@
 package admission
 
-import "testing"
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
+)
 
 // TestDurationHint writes what is meant, if that is known; a text may be anything.
 func TestDurationHint(t *testing.T) {
@@ -17,5 +23,25 @@ func TestDurationHint(t *testing.T) {
 	}
 	if got := durationHint("1d", true); got != "a timeout has no days: write 1440m" {
 		t.Error(got)
+	}
+}
+
+// TestEmptyKeys finds unknown fields without a name where they are.
+func TestEmptyKeys(t *testing.T) {
+	for text, want := range map[string]Cause{
+		`"": a`:      {Field: "", Path: []any{""}},
+		`"": {b: c}`: {Field: "", Path: []any{""}},
+		`spec: {interval: 5m, url: "https://a", "": b}`:                   {Field: "spec.", Path: []any{"spec", ""}},
+		`spec: {interval: 5m, url: "https://a", secretRef: {"": {b: c}}}`: {Field: "spec.secretRef.", Path: []any{"spec", "secretRef", ""}},
+	} {
+		_, err := Admit(object(t, "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: a}\n"+text+"\n"))
+		invalid, ok := errors.AsType[*InvalidError](err)
+		if !ok {
+			t.Fatalf("%s: %v", text, err)
+		}
+		got := invalid.Causes[0]
+		if got.Field != want.Field || !slices.Equal(got.Path, want.Path) || got.Code != finding.UnknownField {
+			t.Errorf("%s: %q at %q, %s", text, got.Field, got.Path, got.Code)
+		}
 	}
 }

@@ -319,27 +319,27 @@ func isWhole(value any) bool {
 	return ok && f == math.Trunc(f) && math.Abs(f) <= maxWhole
 }
 
-// pathOf turns the text of a field path into steps. Keys may contain dots, so the object that the path is of decides where
-// a key ends.
+// pathOf turns the text of a field path into steps. Keys may contain dots, or be empty, so the object that the path is of
+// decides where a key ends.
 func pathOf(v any, text string) []any {
 	var path []any
-	for text != "" && text != "<nil>" {
+	for more := text != "<nil>"; more; {
 		var step any
-		step, text = nextStep(v, text)
+		step, text, more = nextStep(v, text)
 		path = append(path, step)
 		v = child(v, step)
 	}
 	return path
 }
 
-func nextStep(v any, text string) (step any, rest string) {
+func nextStep(v any, text string) (step any, rest string, more bool) {
 	if inner, ok := strings.CutPrefix(text, "["); ok {
 		name, rest, _ := strings.Cut(inner, "]")
-		rest = strings.TrimPrefix(rest, ".")
+		step = name
 		if i, err := strconv.Atoi(name); err == nil {
-			return i, rest
+			step = i
 		}
-		return name, rest
+		return step, strings.TrimPrefix(rest, "."), rest != ""
 	}
 	key := text
 	if i := strings.IndexAny(text, ".["); i > 0 {
@@ -351,7 +351,8 @@ func nextStep(v any, text string) (step any, rest string) {
 			key = k
 		}
 	}
-	return key, strings.TrimPrefix(text[len(key):], ".")
+	rest = text[len(key):]
+	return key, strings.TrimPrefix(rest, "."), rest != ""
 }
 
 func endsStep(rest string) bool { return rest == "" || rest[0] == '.' || rest[0] == '[' }
