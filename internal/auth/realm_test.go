@@ -123,6 +123,7 @@ func TestChallenges(t *testing.T) {
 		{`Bearer realm="ends\`, "bearer", `ends\`, ""},
 		{"Bearer realm\t=\ta\tservice = b", "bearer", "a", "b"},
 		{`="x"`, "", "", ""},
+		{`a="x", Basic realm="y"`, "", "", ""},
 		{``, "", "", ""},
 		{strings.Repeat(`Basic a=b, `, 1000), "basic", "", ""},
 	} {
@@ -188,6 +189,8 @@ func TestScopes(t *testing.T) {
 		{"repository:a:pull", "repository:a:pull,push", "repository:a:pull"},
 		{"repository:a:pull", "registry:catalog:*", "repository:a:pull"},
 		{"", "repository:b:delete repository:c:pull", "repository:c:pull"},
+		{"repository:a:pull", strings.Repeat("repository:a:pull ", maxChallenges-1) + "repository:b:pull", "repository:a:pull"},
+		{"repository:a:pull", strings.Repeat("repository:a:pull ", maxChallenges-2) + "repository:b:pull", "repository:a:pull repository:b:pull"},
 		{"", "nonsense", ""},
 	} {
 		if got := mergeScopes(test.needed, test.asked); got != test.want {

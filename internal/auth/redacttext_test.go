@@ -30,6 +30,21 @@ func TestRedactText(t *testing.T) {
 	}
 }
 
+// TestRedactLogins leaves URLs without a login as they are, with their queries.
+func TestRedactLogins(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://repo.test/a?b=c#d": "http://repo.test/a?b=c#d", "x http://carol:pa55@repo.test?b=pa55 y": "x http://carol:REDACTED@repo.test?b=REDACTED y",
+		"carol:pa55@repo.test": "carol:REDACTED@repo.test", "http://t0ken@repo.test": "http://REDACTED@repo.test", "http://repo.test:x?a=pa55": "http://repo.test:x?a=REDACTED",
+	} {
+		if got := RedactLogins(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	if got := RedactURL("http://git.test/x/info/refs?service=git-upload-pack&a=b"); got != "http://git.test/x/info/refs?service=git-upload-pack&a=REDACTED" {
+		t.Error(got)
+	}
+}
+
 // FuzzRedactText holds that the scan finds what expressions find.
 func FuzzRedactText(f *testing.F) {
 	for _, text := range []string{

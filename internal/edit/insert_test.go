@@ -3,6 +3,8 @@ package edit
 import (
 	"fmt"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 func TestQuote(t *testing.T) {
@@ -50,5 +52,45 @@ func TestInsert(t *testing.T) {
 		if err != nil || n != 1 || len(refusals) > 0 || string(got) != want {
 			t.Errorf("%q became %q, %v, %v", text, got, err, refusals)
 		}
+	}
+}
+
+// TestPlaces: lines of documents, of comments and of pending edits count from 1 in the file, columns in characters.
+func TestPlaces(t *testing.T) {
+	f := Parse([]byte("\ufeffa: 1\r\n# c\r\n---\r\n# c\n  # d \nb: {ö: 1, k: |-\n  x}\n---\n# c\nb: {ö: 1, k: old}\nc: |\n  old\n\n"))
+	if n := len(f.Documents()); n != 2 && n != 3 {
+		t.Fatalf("%d documents", n)
+	}
+	d := f.Documents()[len(f.Documents())-1]
+	if first, last := d.Lines(); first != 9 || last != 12 {
+		t.Errorf("lines %d to %d", first, last)
+	}
+	if got := d.Comments(); len(got) != 1 || len(got["# c"]) != 1 || got["# c"][0] != 9 {
+		t.Errorf("comments %v", got)
+	}
+	first := f.Documents()[0]
+	if got, _ := first.Lines(); got != 1 || len(first.Comments()["# c"]) != 1 || first.Comments()["# c"][0] != 2 {
+		t.Errorf("line %d, comments %v", got, first.Comments())
+	}
+	flow, block, other := at(d.Root, "b", "k"), at(d.Root, "c"), at(d.Root, "b", "ö")
+	for n, value := range map[*yaml.Node]string{flow: "new", block: "new\n"} {
+		if err := d.Set(n, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, ok := d.Region(flow); !ok || r != (Region{10, 14, 17, "new"}) {
+		t.Errorf("%+v, %v", r, ok)
+	}
+	if r, ok := d.Region(block); ok {
+		t.Errorf("an edit of several lines is %+v", r)
+	}
+	if r, ok := d.Region(other); ok {
+		t.Errorf("no edit is %+v", r)
+	}
+	if err := first.Set(first.Root.Content[1], "2"); err != nil {
+		t.Fatal(err)
+	}
+	if r, ok := first.Region(first.Root.Content[1]); !ok || r != (Region{1, 4, 5, "\"2\""}) {
+		t.Errorf("%+v, %v", r, ok)
 	}
 }

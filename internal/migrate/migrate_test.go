@@ -225,6 +225,29 @@ func TestSourcesRefused(t *testing.T) {
 			want:   "what is applied differs in spec.interval from what stands there: a kustomization, a variable or an alias changes it, edit it there",
 		},
 		{
+			name: "a release in a list", change: func(in *Input) {
+				in.Files[0].Data = []byte(strings.Replace(fromRegistry, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease", "apiVersion: v1\nkind: List", 1))
+			},
+			want: "it is an item of a List: write it as a document of its own",
+		},
+		{
+			name: "a release that SOPS has sealed", old: "      sourceRef: {kind: HelmRepository, name: repo}\n",
+			new: "      sourceRef: {kind: HelmRepository, name: repo}\nsops: {mac: 'ENC[x]', lastmodified: '2024-01-01', version: 3.8.1}\n", want: sealedText,
+		},
+		{
+			name:   "a repository that a patch changes",
+			change: func(in *Input) { in.Objects[0].Content["spec"].(map[string]any)["interval"] = "7m" },
+			want:   "all.yaml:1: what is applied differs in spec from what stands there",
+		},
+		{
+			name: "a release of another source elsewhere", change: func(in *Input) {
+				other := *in.Objects[1]
+				other.Cluster = "two"
+				in.Objects = append(in.Objects, &other)
+			},
+			want: "in another cluster it has another source",
+		},
+		{
 			name: "a release with another name",
 			change: func(in *Input) {
 				in.Objects[1].Name, in.Objects[1].By = "prefix-app", "apps/kustomization.yaml"
