@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -119,6 +120,38 @@ func TestValuesMemory(t *testing.T) {
 	}
 	if most := int64(320 << 20); used == 0 || used > most*raceFactor {
 		t.Errorf("needs %d MiB of memory, and may need %d", used>>20, most>>20)
+	}
+}
+
+// TestIndexMemory chooses a version in an index of a million charts, which has nearly as many bytes as an index may have. What is kept of
+// the others is their places.
+func TestIndexMemory(t *testing.T) {
+	s := newStage(t, "podinfo 6.5.0\n")
+	var index strings.Builder
+	index.WriteString("apiVersion: v1\nentries:\n")
+	for i := range 1_000_000 {
+		fmt.Fprintf(&index, "  c%06d:\n  - name: c%06d\n    version: 1.0.0\n", i, i)
+	}
+	index.WriteString("    urls: [c.tgz]\n") // of the last one
+	s.write("many/index.yaml", index.String())
+	if err := s.world.Start("repomany", filepath.Join(s.dir, "many")); err != nil {
+		t.Fatal(err)
+	}
+	s.write(stateDir+"/network", s.world.Network.String())
+	s.write("all.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: repo}\nspec: {interval: 5m, url: \"http://repomany.test\"}\n---\n"+
+		"apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: last}\nspec: {interval: 5m, chart: c999999, sourceRef: {kind: HelmRepository, name: repo}}\n")
+	for _, run := range []string{"cold", "warm"} {
+		cmd := s.command("resolve", "-f", "all.yaml")
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		used, err := peak(cmd)
+		if err != nil || !strings.Contains(out.String(), "2 resolved") {
+			t.Fatalf("%s: %v\n%.2000s", run, err, &out)
+		}
+		if most := int64(352 << 20); used == 0 || used > most*raceFactor {
+			t.Errorf("%s: needs %d MiB of memory, and may need %d", run, used>>20, most>>20)
+		}
+		t.Logf("%s: %d MiB", run, used>>20)
 	}
 }
 
