@@ -104,18 +104,9 @@ func (a *Ambient) runHelper(ctx context.Context, name, host string) (Credential,
 	case err != nil && strings.TrimSpace(out.buffer.String()) == helperNotFound:
 		return Credential{}, nil
 	case err != nil:
-		return Credential{}, helperExit(err)
+		return Credential{}, err
 	}
 	return parseHelper(out.buffer.Bytes())
-}
-
-// helperExit keeps the exit status and drops everything else.
-func helperExit(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return errors.New(exit.ProcessState.String())
-	}
-	return err
 }
 
 func parseHelper(out []byte) (Credential, error) {

@@ -53,6 +53,12 @@ func TestLines(t *testing.T) {
 			t.Errorf("apart: got\n%s", &apart)
 		}
 	}
+	c := New(io.Discard)
+	for _, rows := range []*Rows{{Now: time.Now}, nil} {
+		if c.Configure(Options{Rows: rows}); (c.live != nil) != (rows != nil) {
+			t.Errorf("rows are repainted: %v", c.live != nil)
+		}
+	}
 	for level, want := range map[Level]string{LevelError: "31;1", levelHint: "36", LevelWarning: "33", levelDebug: "2"} {
 		var out bytes.Buffer
 		c := New(&out)
@@ -62,7 +68,7 @@ func TestLines(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	c := New(&out)
+	c = New(&out)
 	c.Configure(Options{JSON: true, Now: func() time.Time { return time.Unix(0, 0) }})
 	c.About(LevelWarning, object, "w\x1b[1m", finding.Finding{Code: "HS001", Pos: finding.Pos{File: "a", Line: 2, Column: 3}})
 	want := `{"time":"1970-01-01T00:00:00Z","level":"warning","msg":"w\u001b[1m","kind":"HelmChart","namespace":"apps","name":"podinfo","code":"HS001","file":"a","line":2,"column":3}`

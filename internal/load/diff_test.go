@@ -1,11 +1,16 @@
 package load_test
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
 // FuzzPrivateLines holds that no line with the value of a Secret, or of a field that is called as a password is, is shown,
@@ -62,6 +67,26 @@ func TestPrivateLines(t *testing.T) {
 			if shown := private.Shown(i+1, line, value); (shown != value) != want {
 				t.Errorf("%s of %q is shown as %q", value, line, shown)
 			}
+		}
+	}
+}
+
+// TestDiff: around an edit no line is shown that may contain a password, others are, and an edit of one is shown without it.
+func TestDiff(t *testing.T) {
+	const before = "list:\n- https://user:hunter2@host.test/x\n- old\n- plain\n"
+	name := filepath.Join(t.TempDir(), "a.yaml")
+	if err := os.WriteFile(name, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := rewrite.Find(t.Context(), rewrite.Options{Names: []string{name}}).Files[0]
+	l := load.Reader{Console: console.New(io.Discard)}
+	for old, want := range map[string]string{
+		"old": "-- old\n+- new\n - plain\n", "plain": " - old\n-- plain\n+- new\n",
+		"hunter2": " list:\n-- https://user:REDACTED@host.test/x\n+- https://user:REDACTED@host.test/x\n - old\n - plain\n",
+	} {
+		got := string(l.Diff(file, edit.Parse([]byte(before)), []byte(strings.Replace(before, old, "new", 1))))
+		if !strings.HasSuffix(got, " @@\n"+want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", old, got, want)
 		}
 	}
 }

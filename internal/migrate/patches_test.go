@@ -29,6 +29,24 @@ func TestPatches(t *testing.T) {
 	}
 }
 
+// TestSelectors: the version of a selector follows the objects that it selects, and without any what Flux has.
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(patched, `"PATCH"`, "x", 1) + "---\napiVersion: helm.toolkit.fluxcd.io/VERSION\nkind: KIND\nmetadata: {name: a, namespace: apps}\n"
+	for _, test := range []struct{ version, kind, want string }{
+		{"v2beta1", "HelmRelease", "v2"}, {"v2", "HelmRelease", "v2beta1"}, {"v2", "Other", "v2"},
+	} {
+		in := inputOf(t, strings.NewReplacer("VERSION", test.version, "KIND", test.kind).Replace(text))
+		got := text
+		if result := Plan(in); len(result.Files) > 0 {
+			got = string(result.Files[0].Text)
+		}
+		if !strings.Contains(got, "version: "+test.want+"}") {
+			t.Errorf("beside %s %s: got\n%s", test.kind, test.version, got)
+		}
+	}
+}
+
 func TestPatchesRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, old, new, want string }{
