@@ -29,7 +29,6 @@ type Admitted struct {
 // Warning is something that is allowed but probably a mistake.
 type Warning struct {
 	Code    finding.Code
-	Field   string
 	Message string
 	Pos     manifest.Pos
 	Path    []any

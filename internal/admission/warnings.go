@@ -15,7 +15,7 @@ import (
 func (r *review) warnAt(code finding.Code, field, format string, args ...any) {
 	path := pathOf(r.obj.Content, field)
 	r.found = append(r.found, Warning{
-		Code: code, Field: field, Message: fmt.Sprintf(format, args...), Pos: r.obj.Position(path...), Path: path,
+		Code: code, Message: fmt.Sprintf(format, args...), Pos: r.obj.Position(path...), Path: path,
 	})
 }
 

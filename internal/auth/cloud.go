@@ -102,9 +102,7 @@ func NewCloud(o CloudOptions) *Cloud {
 
 // A CloudError says why a cloud gave no login.
 type CloudError struct {
-	Provider string
-	Host     string
-	Err      error
+	Err error
 
 	what string // could not be done; empty is the login to a registry
 	hint string
@@ -274,7 +272,7 @@ func (l *cloudLogins) ask(ctx context.Context) (Credential, time.Time, error) {
 }
 
 func (l *cloudLogins) fail(err error) error {
-	e := &CloudError{Provider: l.key.provider, Host: l.key.host, Err: err}
+	e := &CloudError{Err: err}
 	if own := cloudOf(l.key.host); own != "" && own != l.key.provider {
 		e.hint = fmt.Sprintf(finding.OtherProvider, l.key.host, own, own)
 	} else if cloudStatus(err) == http.StatusForbidden || cloudStatus(err) == http.StatusBadRequest {

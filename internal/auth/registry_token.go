@@ -35,7 +35,6 @@ const (
 // TokenError is a token server's answer without a token.
 type TokenError struct {
 	Realm  string // scheme and host
-	Scope  string
 	Code   int
 	Reason string // the server's own words in one line, or what is wrong with them
 
@@ -145,7 +144,7 @@ func (t *registryTransport) fetchToken(ctx context.Context, realm *url.URL, serv
 	}
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
-	failed := &TokenError{Realm: realm.Scheme + "://" + realm.Host, Scope: scope, Code: http.StatusOK}
+	failed := &TokenError{Realm: realm.Scheme + "://" + realm.Host, Code: http.StatusOK}
 	req, err := tokenRequest(ctx, realm, service, scope, cred.login())
 	if err != nil {
 		failed.Reason = "its URL cannot be used"

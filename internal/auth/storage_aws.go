@@ -68,7 +68,7 @@ func (s *AWSStorage) Keys(ctx context.Context) (AWSKeys, error) {
 	defer cancel()
 	keys, err := s.keys(ctx)
 	if err != nil {
-		return AWSKeys{}, storageFailure(awsStorageProvider, s.to.Host, err)
+		return AWSKeys{}, storageFailure(awsStorageProvider, err)
 	}
 	return keys, nil
 }

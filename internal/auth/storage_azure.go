@@ -79,7 +79,7 @@ func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStor
 		return nil, err
 	}
 	if authority != "" && !isMicrosoft(authority) && !(o.Reach == ReachAnywhere && isAuthority(authority)) {
-		return nil, storageFailure(azureStorageProvider, host, &foreignAuthorityError{})
+		return nil, storageFailure(azureStorageProvider, &foreignAuthorityError{})
 	}
 	o = o.ofMachine()
 	if authority != "" {
@@ -100,7 +100,7 @@ func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStor
 	}
 	identity, err := azidentity.NewDefaultAzureCredential(options)
 	if err != nil {
-		return nil, storageFailure(azureStorageProvider, host, err)
+		return nil, storageFailure(azureStorageProvider, err)
 	}
 	return &AzureStorage{identity: identity, failures: failures, host: host, ambient: true}, nil
 }
@@ -112,12 +112,12 @@ func (s *AzureStorage) OfMachine() bool { return s != nil && s.ambient }
 // it from the server's challenge, so that a server could ask for a token for another service.
 func (s *AzureStorage) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	if s.ambient && !isAzureStorage(s.host) {
-		return azcore.AccessToken{}, storageFailure(azureStorageProvider, s.host, &foreignStorageError{azureStorageProvider, s.host})
+		return azcore.AccessToken{}, storageFailure(azureStorageProvider, &foreignStorageError{azureStorageProvider, s.host})
 	}
 	o.Scopes, o.TenantID, o.Claims = []string{azureStorageScope}, "", ""
 	token, err := s.identity.GetToken(ctx, o)
 	if err != nil && ctx.Err() == nil {
-		return azcore.AccessToken{}, storageFailure(azureStorageProvider, s.host, s.failures.cause(err))
+		return azcore.AccessToken{}, storageFailure(azureStorageProvider, s.failures.cause(err))
 	}
 	return token, err
 }

@@ -159,7 +159,7 @@ func (s *GoogleStorage) Token(ctx context.Context) (string, error) {
 	defer cancel()
 	token, err := s.ask(ctx)
 	if err != nil {
-		return "", storageFailure("gcp", s.host, err)
+		return "", storageFailure("gcp", err)
 	}
 	s.token = token
 	return token.AccessToken, nil
@@ -178,8 +178,8 @@ func (e *foreignStorageError) Error() string {
 }
 
 // storageFailure says why there is no token for an object store.
-func storageFailure(provider, host string, err error) error {
-	e := &CloudError{Provider: provider, Host: host, Err: err, what: "failed to get an access token"}
+func storageFailure(provider string, err error) error {
+	e := &CloudError{Err: err, what: "failed to get an access token"}
 	var foreign *foreignStorageError
 	var sts *foreignSTSError
 	var authority *foreignAuthorityError

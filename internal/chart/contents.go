@@ -23,7 +23,6 @@ const (
 	schemaFile       = "values.schema.json"
 	requirementsFile = "requirements.yaml"
 	requirementsLock = "requirements.lock"
-	templatesDir     = "templates/"
 	chartsDir        = "charts/"
 )
 

@@ -122,9 +122,6 @@ func (v *Values) match(text string, at int) int {
 	return 0
 }
 
-// Holds reports whether any of the values is in a text.
-func (v *Values) Holds(text string) bool { return v.Text(text) != text }
-
 // Tree copies a value in the types of JSON, its keys included, without the values.
 func (v *Values) Tree(value any) any {
 	if v == nil {

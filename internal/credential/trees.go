@@ -116,7 +116,7 @@ func (r *Reader) STS(obj *sourcev1.Bucket) (*bucket.STS, error) {
 		return nil, err
 	}
 	login, wrong := ldapLogin(sts.Provider, secret)
-	made, err := bucket.NewSTS(sts.Provider, sts.Endpoint, login, identity)
+	made, err := bucket.NewSTS(sts.Endpoint, login, identity)
 	if err == nil && wrong != nil {
 		made, err = nil, wrong
 	}

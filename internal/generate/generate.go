@@ -14,11 +14,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// Kind is that of the objects, Group their API group, and Version the one that is served.
+// Kind is that of the objects, Group their API group.
 const (
-	Kind    = swv1.ArtifactGeneratorKind
-	Group   = "source.extensions.fluxcd.io"
-	Version = "v1beta1"
+	Kind  = swv1.ArtifactGeneratorKind
+	Group = "source.extensions.fluxcd.io"
 )
 
 // Reasons of conditions.

@@ -100,9 +100,6 @@ type Dependency struct {
 // Key returns what the entry is found by.
 func (e *Entry) Key() Key { return Key{Cluster: e.Cluster, Object: e.Object} }
 
-// Entry returns the entry of an object, or nil. The caller does not change it.
-func (l *Lock) Entry(k Key) *Entry { return l.entries[k] }
-
 // Find returns the entries that an object of a cluster can have: its own, else the one without a cluster or, for a cluster
 // without a name, those of the clusters that have one. They are sorted.
 func (l *Lock) Find(k Key) []*Entry {

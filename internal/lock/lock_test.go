@@ -135,7 +135,7 @@ func TestReadErrors(t *testing.T) {
 
 func TestReadLineEndings(t *testing.T) {
 	content := strings.ReplaceAll(string(written(t, podinfo())), "\n", "\r\n")
-	if l, err := Read([]byte(content)); err != nil || l.Entry(Key{Object: podin}) == nil {
+	if l, err := Read([]byte(content)); err != nil || len(l.Find(Key{Object: podin})) != 1 {
 		t.Errorf("lines that end in CRLF: %v", err)
 	}
 }
@@ -227,7 +227,7 @@ func TestDrop(t *testing.T) {
 // TestReadUnmarked reads the locks of versions that wrote no last line.
 func TestReadUnmarked(t *testing.T) {
 	content := strings.TrimSuffix(strings.Replace(string(written(t, podinfo())), ` It ends with "# end".`, "", 1), end)
-	if l, err := Read([]byte(content)); err != nil || l.Entry(Key{Object: podin}) == nil {
+	if l, err := Read([]byte(content)); err != nil || len(l.Find(Key{Object: podin})) != 1 {
 		t.Errorf("a lock without a last line: %v", err)
 	}
 }

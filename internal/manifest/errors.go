@@ -67,8 +67,8 @@ func (e *KindError) Hint() string { return e.hint }
 // DuplicateError is an object that is there more than once. None of them is used: which one was meant is not for a
 // program to guess.
 type DuplicateError struct {
-	Group, Kind, Namespace, Name string
-	Places                       []Pos
+	Kind, Namespace, Name string
+	Places                []Pos
 
 	built []string // what built each of them, "" for one that is as it was written
 	last  *Object

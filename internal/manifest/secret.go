@@ -201,18 +201,6 @@ func (r secretReader) position(k string) Pos {
 	return r.object.Position("data", k)
 }
 
-// Unresolved lists the keys whose values still contain a ${VAR}.
-func (s *Secret) Unresolved() []string {
-	var list []string
-	for k, v := range s.Data {
-		if len(Variables(string(v))) > 0 {
-			list = append(list, k)
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
 // String names the Secret and its keys, never the values.
 func (s Secret) String() string {
 	return fmt.Sprintf("Secret %s/%s (%s) with keys %v", s.Namespace, s.Name, s.Type, slices.Sorted(maps.Keys(s.Data)))
@@ -234,10 +222,9 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // ConfigMap is a ConfigMap as the API server would store it. Its binary data is left out: nothing refers to that.
 type ConfigMap struct {
-	Namespace, Name string
-	Data            map[string]string
-	Confidential    bool // a part of it came from a Secret or was encrypted
-	Pos             Pos
+	Data         map[string]string
+	Confidential bool // a part of it came from a Secret or was encrypted
+	Pos          Pos
 
 	object *Object
 }
@@ -264,7 +251,7 @@ func (s *Set) ConfigMap(namespace, name string) (*ConfigMap, error) {
 	if err := r.check(values); err != nil {
 		return nil, err
 	}
-	c := &ConfigMap{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos, Data: map[string]string{}, Confidential: s.confidential(o), object: o}
+	c := &ConfigMap{Pos: o.Pos, Data: map[string]string{}, Confidential: s.confidential(o), object: o}
 	for k, v := range values {
 		c.Data[k] = string(v)
 	}

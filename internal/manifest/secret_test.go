@@ -126,13 +126,6 @@ func TestSecretDoesNotPrintItself(t *testing.T) {
 	}
 }
 
-func TestSecretUnresolved(t *testing.T) {
-	s := Secret{Data: map[string][]byte{"b": []byte("${PASSWORD}"), "a": []byte("x${Y:-z}"), "c": []byte("plain")}}
-	if got := fmt.Sprint(s.Unresolved()); got != "[a b]" {
-		t.Errorf("got %s", got)
-	}
-}
-
 func TestConfigMap(t *testing.T) {
 	tests := []struct {
 		name, text string

@@ -11,9 +11,7 @@ const maxPullSecrets = 100
 
 // ServiceAccount is what an account says about pulling images; nothing else of it is read.
 type ServiceAccount struct {
-	Namespace, Name  string
 	ImagePullSecrets []string // names of Secrets in the same namespace
-	Pos              Pos
 }
 
 // ServiceAccount finds an account that something refers to.
@@ -27,7 +25,7 @@ func (s *Set) ServiceAccount(namespace, name string) (*ServiceAccount, error) {
 
 func newServiceAccount(o *Object, content map[string]any) (*ServiceAccount, error) {
 	const field = "imagePullSecrets"
-	a := &ServiceAccount{Namespace: o.Namespace, Name: o.Name, Pos: o.Pos}
+	a := &ServiceAccount{}
 	fail := func(msg string, path ...any) (*ServiceAccount, error) {
 		p := &finding.Problem{Code: finding.ServiceAccount, Bare: fmt.Sprintf("ServiceAccount %s/%s: %s", o.Namespace, o.Name, msg)}
 		p.Text = o.Position(path...).String() + ": " + p.Bare

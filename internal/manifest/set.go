@@ -230,7 +230,7 @@ func (s *Set) duplicates() []error {
 
 func duplicate(same []*Object) *DuplicateError {
 	k := same[0].key()
-	e := &DuplicateError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
+	e := &DuplicateError{Kind: k.kind, Namespace: k.namespace, Name: k.name}
 	for _, o := range same {
 		e.Places = append(e.Places, o.Pos)
 		e.built = append(e.built, o.Built)

@@ -87,8 +87,6 @@ type Result struct {
 	Wider   []Note // what a patch may reach that it did not
 	// Operated are the releases that were of Flux 1.
 	Operated []ID
-	// Sources is true if a release gets its chart from another kind of source.
-	Sources bool
 	// Redirected are the sources that are those of a mirror now, or were before.
 	Redirected []*Object
 }

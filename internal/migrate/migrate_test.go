@@ -269,7 +269,7 @@ func TestSourcesRefused(t *testing.T) {
 func TestSources(t *testing.T) {
 	t.Parallel()
 	result := Plan(inputOf(t, fromRegistry))
-	if len(result.Files) != 1 || len(result.Refused) > 0 || !result.Sources {
+	if len(result.Files) != 1 || len(result.Refused) > 0 {
 		t.Fatalf("%d files, refused %q", len(result.Files), texts(result.Refused))
 	}
 	got := string(result.Files[0].Text)

@@ -100,7 +100,6 @@ func (o *operated) migrate() error {
 	if err := o.rewrite(fields); err != nil {
 		return err
 	}
-	o.p.result.Sources = true
 	o.p.result.Operated = append(o.p.result.Operated, ID{releaseKind, o.namespace, o.t.head.Name})
 	o.p.result.Changes = append(o.p.result.Changes, o.t.note(fmt.Sprintf("%s -> %s/v2, with %s %s", o.t.head.APIVersion, releaseGroup, source.kind, name)))
 	return nil

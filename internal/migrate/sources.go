@@ -203,7 +203,6 @@ func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
 	}
 	key.repository.more = append(key.repository.more, text)
 	p.names[ID{ociKind, first.of.Namespace, name}] = true
-	p.result.Sources = true
 	to := ociKind + " " + first.of.Namespace + "/" + name
 	note := key.repository.note(key.url + " as " + to)
 	p.result.Changes = append(p.result.Changes, note)

@@ -17,18 +17,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Findings are the failure of an object, and the warnings of its run.
-func (r *Result) Findings() []finding.Finding {
-	var found []finding.Finding
-	for _, w := range r.Warnings {
-		found = append(found, r.Warning(w))
-	}
-	if f, ok := r.FailureFinding(); ok {
-		found = append(found, f)
-	}
-	return found
-}
-
 // Warning is a warning of the run.
 func (r *Result) Warning(w Warning) finding.Finding {
 	if w.Path != nil {

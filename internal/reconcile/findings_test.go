@@ -49,18 +49,17 @@ func TestFailureFindings(t *testing.T) {
 		"HelmChart/source":     {finding.MissingSource, ""},
 	} {
 		r := results[name]
-		all := r.Findings()
-		if len(all) == 0 {
+		f, ok := r.FailureFinding()
+		if !ok {
 			t.Errorf("%s: no finding: %s", name, r.Message())
 			continue
 		}
-		f := all[len(all)-1]
 		if f.Code != want.code || f.Severity != finding.Error || f.Pos.Line == 0 || !strings.Contains(f.Fix, want.fix) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
 	for _, name := range []string{"HelmChart/fine", "OCIRepository/fine"} {
-		if f, ok := results[name].FailureFinding(); ok || len(results[name].Findings()) > 0 {
+		if f, ok := results[name].FailureFinding(); ok || len(results[name].Warnings) > 0 {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

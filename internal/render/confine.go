@@ -23,7 +23,6 @@ const maxFileSize = 32 << 20
 type confined struct {
 	ctx     context.Context
 	repo    *repository
-	root    string // absolute, without links
 	replace map[string][]byte
 	view    *view // nil for files on disk
 	display func(string) string

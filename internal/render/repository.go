@@ -134,7 +134,7 @@ func (r *repository) skips(info os.FileInfo) bool {
 }
 
 func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte, what string) *confined {
-	return &confined{ctx: ctx, repo: r, root: r.root, view: r.view, replace: replace, display: r.display, budget: r.budget, what: what}
+	return &confined{ctx: ctx, repo: r, view: r.view, replace: replace, display: r.display, budget: r.budget, what: what}
 }
 
 // join is a path of the repository as it stands in a file: with slashes, relative to a directory.

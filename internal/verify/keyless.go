@@ -77,9 +77,7 @@ func (j *keylessJudge) bundle(ctx context.Context, b *bundleSignature) (*Signer,
 	if err != nil {
 		return nil, refuseKeyless(b.bundle, err)
 	}
-	signer := certified(b.bundle, result)
-	signer.Predicate = result.Statement.GetPredicateType()
-	return signer, nil
+	return certified(b.bundle, result), nil
 }
 
 func (j *keylessJudge) classic(ctx context.Context, s *classicSignature) (*Signer, error) {

@@ -143,11 +143,11 @@ func (j keyJudge) classic(_ context.Context, s *classicSignature) (*Signer, erro
 func (j keyJudge) bundle(_ context.Context, b *bundleSignature) (*Signer, error) {
 	for _, k := range j {
 		for _, v := range k.verifiers {
-			result, err := b.verify(keyMaterial(v), []sigstore.VerifierOption{sigstore.WithNoObserverTimestamps()}, sigstore.WithKey())
+			_, err := b.verify(keyMaterial(v), []sigstore.VerifierOption{sigstore.WithNoObserverTimestamps()}, sigstore.WithKey())
 			if err != nil {
 				continue
 			}
-			return &Signer{Key: k.name, Predicate: result.Statement.GetPredicateType()}, nil
+			return &Signer{Key: k.name}, nil
 		}
 		// What a key has signed is good, whatever it says.
 		if b.signedBy(k) {

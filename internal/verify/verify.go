@@ -49,8 +49,6 @@ type Signer struct {
 	LogIndex *int64
 	// Time is when it was signed, as the log, a timestamp authority or else the signer says. It may be zero.
 	Time time.Time
-	// Predicate is the type of the statement that was signed, if a bundle holds one.
-	Predicate string
 	// Warnings are checks that failed where the trust policy only records that.
 	Warnings []string
 	// Signature is the digest of the manifest or of the layer that holds the signature.

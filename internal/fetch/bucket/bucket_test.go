@@ -329,7 +329,7 @@ func TestBucketSTS(t *testing.T) {
 		o := w.options(t)
 		o.Login = nil
 		var err error
-		o.STS, err = NewSTS("ldap", "http://sts.test", auth.NewBasic("me", password), nil)
+		o.STS, err = NewSTS("http://sts.test", auth.NewBasic("me", password), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

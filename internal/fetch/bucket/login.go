@@ -65,16 +65,16 @@ func (l *Login) scrub(text string) string {
 // STS is spec.sts of a Bucket. It prints as "REDACTED".
 type STS struct {
 	auth.Redacted
-	provider, endpoint string
-	login, identity    *auth.Identity
+	endpoint        string
+	login, identity *auth.Identity
 }
 
 // NewSTS is spec.sts: of the provider aws, or ldap with a login, which may be nil, and the identity for TLS.
-func NewSTS(provider, endpoint string, login, id *auth.Identity) (*STS, error) {
+func NewSTS(endpoint string, login, id *auth.Identity) (*STS, error) {
 	if _, err := auth.ParseURL(endpoint); err != nil {
 		return nil, &STSEndpointError{URL: auth.RedactURL(endpoint), err: err}
 	}
-	return &STS{provider: provider, endpoint: endpoint, login: login, identity: id}, nil
+	return &STS{endpoint: endpoint, login: login, identity: id}, nil
 }
 
 func (s *STS) scrub(text string) string {

@@ -45,7 +45,6 @@ type Manifest struct {
 	Chart      digest.Digest // of the chart's manifest
 
 	Annotations map[string]string   // of the chart's manifest
-	Config      ocispec.Descriptor  // Chart.yaml as JSON
 	Layer       ocispec.Descriptor  // the archive
 	Provenance  *ocispec.Descriptor // its .prov file, nil if there is none
 
@@ -253,7 +252,7 @@ func (m *Manifest) fill(doc *manifestDocument) error {
 	if _, err := digest.Parse(layer.Digest.String()); err != nil || layer.Size < 0 {
 		return &ManifestError{Reason: "manifest contains a layer without a valid digest and size"}
 	}
-	m.Annotations, m.Config, m.Layer, m.Provenance = doc.Annotations, *doc.Config, *layer, provenance
+	m.Annotations, m.Layer, m.Provenance = doc.Annotations, *layer, provenance
 	return nil
 }
 

@@ -24,11 +24,8 @@ import (
 // plainHTTPTimeout bounds the question whether a registry speaks TLS. It is asked of registries that need not.
 const plainHTTPTimeout = 5 * time.Second
 
-// dockerHubHost is the name by which Flux shows Docker Hub, hubRegistry the one by which the client library knows it.
-const (
-	dockerHubHost = "index.docker.io"
-	hubRegistry   = "docker.io"
-)
+// hubRegistry is the name by which the client library knows Docker Hub.
+const hubRegistry = "docker.io"
 
 // Name is the place of an artifact: a registry and a repository in it.
 type Name struct {
