@@ -146,10 +146,14 @@ func (d *directory) wrong(err error) error {
 	return &placedError{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, err}
 }
 
-// unreadable is the error of a kustomization file that is not one, at the line where it is not YAML.
+// unreadable is the error of a kustomization file that is not one, at the line where it is not YAML, or has what JSON has not: the
+// library would quote all of that.
 func (d *directory) unreadable(err error) error {
 	if _, parseErr := manifest.ParseFile(d.object.Pos.File, d.text); parseErr != nil {
 		return parseErr
+	}
+	if _, valueErr := d.object.Raw(); valueErr != nil {
+		return valueErr
 	}
 	return d.wrong(flat(err))
 }
