@@ -21,7 +21,6 @@ func TestTreeIsKept(t *testing.T) {
 				if err != nil || scalar(root, "kind") != "A" || d.pos(locate(root, []any{"spec", "b"})).Line != 3 {
 					t.Fatalf("tree %v, error %v", root, err)
 				}
-				root = nil
 				runtime.GC()
 				if got := d.read.Value() != nil; got != kept {
 					t.Errorf("the tree is kept: %v, want %v", got, kept)
