@@ -144,18 +144,11 @@ func ownerOf(url string) string {
 	if at := strings.IndexAny(rest, "@/"); at >= 0 && rest[at] == '@' {
 		rest = rest[at+1:]
 	}
-	owner, _, found := cutLast(rest, "/")
-	if !found || !strings.Contains(owner, "/") {
+	owner := rest[:max(0, strings.LastIndexByte(rest, '/'))]
+	if !strings.Contains(owner, "/") {
 		return "" // a host alone has many owners, or one that is not known
 	}
 	return strings.ToLower(owner)
-}
-
-func cutLast(text, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(text, separator); i >= 0 {
-		return text[:i], text[i+len(separator):], true
-	}
-	return text, "", false
 }
 
 // urlOf is the URL of a source, "" if there is none or only the cluster knows it.

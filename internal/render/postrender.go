@@ -147,17 +147,17 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 	if objects, err = r.installed(objects); err != nil {
 		return done, err
 	}
-	if done.CRDs, err = asText(crds); err != nil {
+	if done.CRDs, err = asText(crds, (*resource.Resource).AsYAML); err != nil {
 		return done, err
 	}
-	done.Objects, err = asText(objects)
+	done.Objects, err = asText(objects, (*resource.Resource).AsYAML)
 	return done, err
 }
 
-func asText(objects []*resource.Resource) ([]byte, error) {
+func asText[T any](objects []T, textOf func(T) ([]byte, error)) ([]byte, error) {
 	var out bytes.Buffer
 	for _, object := range objects {
-		text, err := object.AsYAML()
+		text, err := textOf(object)
 		if err != nil {
 			return nil, err
 		}
@@ -367,16 +367,7 @@ func kustomized(ctx context.Context, b kustomize.Build, text []byte, k *helmv2.K
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	for _, o := range objects {
-		text, err := o.YAML()
-		if err != nil {
-			return nil, err
-		}
-		out.WriteString("---\n")
-		out.Write(text)
-	}
-	return out.Bytes(), nil
+	return asText(objects, kustomize.Object.YAML)
 }
 
 func selector(s *fluxkustomize.Selector) *types.Selector {
