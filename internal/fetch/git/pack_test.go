@@ -148,6 +148,25 @@ func TestReferencesCut(t *testing.T) {
 	}
 }
 
+// TestPackets reads one packet: the digits before it say what it is, and how long.
+func TestPackets(t *testing.T) {
+	r := &gitRemote{scrub: func(s string) string { return s }}
+	for text, want := range map[string]struct {
+		size int
+		kind packetKind
+		err  error
+	}{
+		"0000": {0, flushPacket, nil}, "0001": {0, delimiterPacket, nil}, "0002": {0, delimiterPacket, nil}, "0004": {0, dataPacket, nil}, "0005a": {1, dataPacket, nil},
+		"fff0" + strings.Repeat("a", maxPacket-4): {maxPacket - 4, dataPacket, nil}, "fff1" + strings.Repeat("a", maxPacket-3): {err: errGitProtocol},
+		"0003": {err: errGitProtocol}, "zzzz": {err: errGitProtocol}, "-001": {err: errGitProtocol}, "": {err: errCutShort}, "000": {err: errCutShort}, "0006a": {err: errCutShort},
+	} {
+		payload, kind, err := r.packets(strings.NewReader(text), 1<<16+1).next()
+		if len(payload) != want.size || kind != want.kind || !errors.Is(err, want.err) {
+			t.Errorf("%.8s: %d bytes of kind %d, %v", text, len(payload), kind, err)
+		}
+	}
+}
+
 // TestReferencesRead takes what a line says for what it is: a hash alone is no reference, and one without its name is no commit of
 // a tag.
 func TestReferencesRead(t *testing.T) {
