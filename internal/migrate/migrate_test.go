@@ -558,7 +558,7 @@ func TestOperatedActions(t *testing.T) {
 	there := "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: there, namespace: NAMESPACE}\nspec: {interval: 5m, url: 'https://charts.test/'}\n"
 	for namespace, want := range map[string]int{"apps": 1, "other": 2} {
 		result := Plan(inputOf(t, two+strings.Replace(there, "NAMESPACE", namespace, 1)))
-		if len(result.Files) != 1 || strings.Count(string(result.Files[0].Text), "kind: HelmRepository\nmeta") != want {
+		if len(result.Files) != 1 || strings.Count(string(result.Files[0].Text), "kind: HelmRepository\nmeta") != want || want == 2 && strings.Count(string(result.Files[0].Text), "metadata:\n  name: charts-test\n  namespace: apps\n") != 1 {
 			t.Errorf("%s: got\n%s, refused %q", namespace, result.Files[0].Text, texts(result.Refused))
 		}
 	}

@@ -166,6 +166,11 @@ func TestStates(t *testing.T) {
 			}
 		}
 	}
+	for want, n := range map[string]*Node{"a|n/bad|podinfo 6.x -> 6.1.0|" + Missing: roots[0].Children[0], Cluster + "|c": roots[0], "b|x|1": roots[0].Children[0].Children[0]} {
+		if got := strings.Join(label(n), "|"); got != want {
+			t.Errorf("labelled %q, want %q", got, want)
+		}
+	}
 }
 
 func TestKeep(t *testing.T) {
