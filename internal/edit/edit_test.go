@@ -313,6 +313,16 @@ func TestSame(t *testing.T) {
 			t.Errorf("edited to %q: %v", after, got)
 		}
 	}
+	for after, want := range map[string]bool{"a: 1\nk: v": true, "k: v\na: 1": true, "a: 1": false, "a: 1\nk: w": false, "a: 1\nk: &x [v]": false, "a: 1\nv: k": false, "a: 1\nk: v\nb: 2": false, "a: 2\nk: v": false} {
+		before := parsed("a: 1")
+		if got := same(before, parsed(after), nil, map[*yaml.Node][2]string{before: {"k", "v"}}); got != want {
+			t.Errorf("inserted %q: %v", after, got)
+		}
+	}
+	number := parsed("a: 1")
+	if same(number, parsed("a: 1\nk: 2"), nil, map[*yaml.Node][2]string{number: {"k", "2"}}) {
+		t.Error("a number is inserted")
+	}
 	for after, want := range map[string]bool{"a: 1": true, "a: 2": false, "b: 1": false, "a: x": false, "a: {b: c}": false, "a: [1]": false, "a: &x 1": false, "a: 1\nb: 2": false, "a: '1'": false} {
 		if got := alike(expected(parsed("a: 1"), nil), parsed(after)); got != want {
 			t.Errorf("alike %q: %v", after, got)

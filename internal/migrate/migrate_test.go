@@ -152,6 +152,12 @@ spec: {type: OCI, url: oci://x}
 	if lost := texts(result.Lost); lost != "a: spec.accessFrom is left out: Flux ignores it, and the current API has none" {
 		t.Errorf("lost %q", lost)
 	}
+	for old, want := range map[string]string{"OCI": "oci", "Default": "default", "oci": "oci"} {
+		result := Plan(inputOf(t, "apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: HelmRepository\nmetadata: {name: repo}\nspec: {type: "+old+", url: x}\n"))
+		if len(result.Files) != 1 || !strings.Contains(string(result.Files[0].Text), "{type: "+want+",") {
+			t.Errorf("%s: %+v", old, result.Files)
+		}
+	}
 	again := inputOf(t, got)
 	if second := Plan(again); len(second.Files) > 0 {
 		t.Errorf("a second time changes it again:\n%s", second.Files[0].Text)
