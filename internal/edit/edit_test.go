@@ -329,3 +329,28 @@ func TestSame(t *testing.T) {
 		}
 	}
 }
+
+// TestSafeAmong: of many edits those that change something else are refused, and no others, as long as the budget lasts.
+func TestSafeAmong(t *testing.T) {
+	edited := func() *Document {
+		d := Parse([]byte("a: 1\nb: 2\nc: 3\nd: 4\ne: 5\n")).documents[0]
+		for i := range 5 {
+			text := "x"
+			if i == 1 || i == 4 {
+				text = "x # more"
+			}
+			d.put(splice{node: d.Root.Content[2*i+1], value: "x", start: 5*i + 3, end: 5*i + 4, text: text})
+		}
+		return d
+	}
+	for budget, kept := range map[int]int{maxReread: 3, 0: 0, 26: 0, 60: 1} {
+		d, refusals := edited(), map[*yaml.Node]error{}
+		got := d.safeSplices(refusals, &budget)
+		if len(got) != kept || len(refusals) != 5-kept {
+			t.Errorf("%d edits are kept, want %d; refused %v", len(got), kept, refusals)
+		}
+		if refusals[d.Root.Content[3]] == nil || refusals[d.Root.Content[9]] == nil {
+			t.Errorf("refused %v", refusals)
+		}
+	}
+}
