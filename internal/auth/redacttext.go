@@ -88,7 +88,7 @@ func redactBareLogins(text string) string {
 		}
 		at += from
 		login := text[from+strings.LastIndexAny(text[from:at], beforeLogin)+1 : at]
-		_, password, _ := strings.Cut(strings.TrimLeft(login, ":"), ":")
+		_, password, _ := strings.Cut(login, ":") // the user may have been cut off with a URL
 		from = at + 1
 		host := len(text[from:]) - len(strings.TrimLeft(text[from:], letters+digits+".-"))
 		if password == "" || host == 0 {

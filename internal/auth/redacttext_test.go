@@ -17,6 +17,7 @@ func TestRedactText(t *testing.T) {
 		{"behind what has no scheme", "://a http://repo.test?token=pa55", "://a http://repo.test?token=REDACTED"},
 		{"behind a second separator", "a://://http://carol:pa55@repo.test", "a://://http://carol:REDACTED@repo.test"},
 		{"no scheme", "carol:pa55@repo.test", "carol:REDACTED@repo.test"},
+		{"behind what ends a URL", "https://k<:pa55@repo.test, ':pa55@repo.test", "https://k<:REDACTED@repo.test, ':REDACTED@repo.test"},
 		{"inside JSON", `{"url":"http://carol:pa55@repo.test?token=pa55"}`, `{"url":"http://carol:REDACTED@repo.test?token=REDACTED"}`},
 		{"image", "ghcr.io/org/app:1.0@sha256:abc", "ghcr.io/org/app:1.0@sha256:abc"},
 		{"not a URL at all", "http://carol:pa55@repo.test:port/%zz?token=pa55", "http://carol:REDACTED@repo.test:port/%zz?token=REDACTED"},
@@ -53,7 +54,7 @@ func FuzzRedactText(f *testing.F) {
 		f.Add(text)
 	}
 	urls := regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>\\]+`)
-	logins := regexp.MustCompile(`[^\s"'/:@<>]+:([^\s"'/@<>]+)@[A-Za-z0-9.-]+`)
+	logins := regexp.MustCompile(`[^\s"'/:@<>]*:([^\s"'/@<>]+)@[A-Za-z0-9.-]+`)
 	f.Fuzz(func(t *testing.T, text string) {
 		want := logins.ReplaceAllStringFunc(urls.ReplaceAllStringFunc(text, redactURL), func(match string) string {
 			user, rest, _ := strings.Cut(match, ":")

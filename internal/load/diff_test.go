@@ -33,6 +33,7 @@ func FuzzPrivateLines(f *testing.F) {
 		f.Add("a: \"", "x-y", kind)
 		f.Add("a: |\n  b", "é", kind)
 	}
+	f.Add("a: b", "<", len(secrets)-1)
 	f.Fuzz(func(t *testing.T, before, key string, kind int) {
 		if kind < 0 || kind >= len(secrets) || strings.Contains(before+key, canary) || strings.ContainsAny(key, "\n\r:#{}[],&*!|>'\"%@`? /\\") || len(key) > 100 {
 			return
