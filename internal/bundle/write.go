@@ -96,13 +96,10 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 		return err
 	}
 	bundle, err := c.addJSON(ctx, m.MediaType, m)
-	if err != nil {
-		return err
-	}
 	bundle.ArtifactType = artifactType
 	index := ocispec.Index{Versioned: m.Versioned, MediaType: ocispec.MediaTypeImageIndex, Manifests: slices.Insert(charts, 0, bundle)}
 	text, _ := json.Marshal(index) // of texts and numbers
-	return errors.Join(os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.Remove(c.path("ingest")))
+	return errors.Join(err, os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.Remove(c.path("ingest")))
 }
 
 // stand takes out what a base has, manifests of charts excepted, and returns the configuration that says so.
