@@ -63,6 +63,15 @@ func Parse(data []byte) *File {
 // Documents returns the documents in the order of the file, empty ones left out.
 func (f *File) Documents() []*Document { return f.documents }
 
+// LoneReturns is how many lines end with \n in a file in which a carriage return ends a line by itself, so that its lines have other
+// numbers for those who look for \n alone. It is 0 for any other file.
+func (f *File) LoneReturns() int {
+	if bytes.Count(f.data, []byte("\r")) == bytes.Count(f.data, []byte("\r\n")) {
+		return 0
+	}
+	return bytes.Count(f.data, []byte("\n")) + 1
+}
+
 // Line is the line of a node in the file, counted from 1. Lines end where editors end them: at \n, \r\n and \r.
 func (d *Document) Line(n *yaml.Node) int {
 	at, err := d.position(n)

@@ -39,6 +39,9 @@ type PrivateLines map[int]bool
 // PrivateLinesOf finds them.
 func PrivateLinesOf(file *edit.File) PrivateLines {
 	private := PrivateLines{}
+	if lines := file.LoneReturns(); lines > 0 { // diffs have other lines
+		private.hide(1, lines, true)
+	}
 	for _, d := range file.Documents() {
 		first, last := d.Lines()
 		if d.Err != nil {
@@ -67,7 +70,7 @@ func (p PrivateLines) Shown(line int, text, value string) string {
 
 // firstKey matches a line that is not empty, and in it what stands before the value of its first key.
 var firstKey = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\s*(?:- +)*(?:[\w./-]+:[ \t]+)?)\S[^\r\n]*`)
+	return regexp.MustCompile(`^(\s*(?:- +)*(?:[\w./-]+:[ \t]+)?)\S(?:[^\r\n]|\r[^\n])*`)
 })
 
 // hide hides lines. Of the first, whole says whether more than the values of such keys is hidden.

@@ -34,6 +34,8 @@ func FuzzPrivateLines(f *testing.F) {
 		f.Add("a: |\n  b", "é", kind)
 	}
 	f.Add("a: b", "<", len(secrets)-1)
+	f.Add("\r0", "0", 6)
+	f.Add("a: b\r", "0", 6)
 	f.Fuzz(func(t *testing.T, before, key string, kind int) {
 		if kind < 0 || kind >= len(secrets) || strings.Contains(before+key, canary) || strings.ContainsAny(key, "\n\r:#{}[],&*!|>'\"%@`? /\\") || len(key) > 100 {
 			return
