@@ -115,11 +115,10 @@ func bundleTarget(name string) (directory bool, err error) {
 		return false, rewrite.Writable(name)
 	}
 	entries, err := file.ReadDir(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return true, nil
-	case len(entries) > 0:
+	if len(entries) > 0 {
 		return true, fmt.Errorf("%s is not empty", filepath.ToSlash(name))
+	} else if errors.Is(err, fs.ErrNotExist) {
+		err = nil
 	}
 	return true, err
 }

@@ -202,11 +202,10 @@ func (c *Charts) addBytes(ctx context.Context, mediaType string, text []byte) (o
 }
 
 func (c *Charts) add(ctx context.Context, d ocispec.Descriptor, from io.Reader) error {
-	err := c.store.Push(ctx, d, from)
-	if errors.Is(err, errdef.ErrAlreadyExists) {
-		return nil
+	if err := c.store.Push(ctx, d, from); !errors.Is(err, errdef.ErrAlreadyExists) {
+		return err
 	}
-	return err
+	return nil
 }
 
 // annotations are those that `helm push` writes, without the time.

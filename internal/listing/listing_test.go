@@ -136,7 +136,7 @@ func TestBill(t *testing.T) {
 	sub := &helmchart.Chart{Metadata: &helmchart.Metadata{Name: "common", Version: "1.0.0", Annotations: map[string]string{"licenses": "MIT"}}}
 	loaded := &helmchart.Chart{Metadata: &helmchart.Metadata{Name: "podinfo", Version: "6.5.0", Annotations: map[string]string{ImagesAnnotation: "- name: web\n  image: registry.example.org/web:1.0\n"}}}
 	loaded.AddDependency(sub, &helmchart.Chart{Metadata: &helmchart.Metadata{Name: "extra", Version: "2.0.0"}})
-	b.add(c, loaded, 0)
+	b.add(c, loaded)
 	var names []string
 	for _, p := range c.Parts {
 		names = append(names, string(p.Kind)+" "+p.Name+" "+p.Version)

@@ -24,9 +24,6 @@ import (
 // ImagesAnnotation is where charts name their images, for Artifact Hub.
 const ImagesAnnotation = "artifacthub.io/images"
 
-// maxParts bounds how deep charts are in each other.
-const maxParts = 10
-
 // Bill makes the components of a bill of materials. A nil Bill makes none.
 type Bill struct {
 	Lister
@@ -130,17 +127,14 @@ func (b *Bill) look(c *report.Component, st *store.Store, artifact string) {
 	}
 	c.Kind = report.ComponentChart
 	c.Name, c.Version = loaded.Name(), cmp.Or(c.Version, loaded.Metadata.Version)
-	b.add(c, loaded, 0)
+	b.add(c, loaded)
 }
 
-// add adds the licence, the charts and the images of a chart.
-func (b *Bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
+// add adds the licence, the charts and the images of a chart. How deep charts are in each other was bounded when it was read.
+func (b *Bill) add(c *report.Component, loaded *helmchart.Chart) {
 	c.License = licenseOf(loaded)
 	if b.Images {
 		c.Parts = append(c.Parts, annotatedImages(loaded.Metadata)...)
-	}
-	if depth == maxParts {
-		return
 	}
 	for _, sub := range loaded.Dependencies() {
 		i := slices.IndexFunc(c.Parts, func(p report.Component) bool {
@@ -150,7 +144,7 @@ func (b *Bill) add(c *report.Component, loaded *helmchart.Chart, depth int) {
 			c.Parts = append(c.Parts, report.Component{Kind: report.ComponentChart, Name: sub.Name(), Version: sub.Metadata.Version})
 			i = len(c.Parts) - 1
 		}
-		b.add(&c.Parts[i], sub, depth+1)
+		b.add(&c.Parts[i], sub)
 	}
 }
 

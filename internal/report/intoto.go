@@ -35,9 +35,7 @@ func writeInToto(w io.Writer, run *Run) error {
 		return errors.New("no chart and no artifact has a digest: there is nothing that a statement could be about")
 	}
 	text, err := protojson.Marshal(p)
-	if err == nil {
-		err = protojson.Unmarshal(text, s.Predicate)
-	}
+	err = errors.Join(err, protojson.Unmarshal(text, s.Predicate))
 	if err == nil {
 		text, err = protojson.Marshal(s)
 	}

@@ -29,19 +29,14 @@ func writeSPDX(w io.Writer, run *Run) error {
 	if m.failed > 0 {
 		d.DocumentComment = fmt.Sprintf("%d objects are not in it: they failed, are suspended, or were not finished", m.failed)
 	}
+	relations := map[ComponentKind]string{ComponentChart: common.TypeRelationshipContains, ComponentFiles: common.TypeRelationshipGeneratedFrom}
 	for _, one := range m.list {
 		d.Packages = append(d.Packages, one.spdx())
 		if one.top {
 			d.Relationships = append(d.Relationships, relation("DOCUMENT", common.TypeRelationshipDescribe, spdxID(one.ref)))
 		}
 		for _, part := range one.parts {
-			how := common.TypeRelationshipDependsOn
-			switch m.found[part].Kind {
-			case ComponentChart:
-				how = common.TypeRelationshipContains
-			case ComponentFiles:
-				how = common.TypeRelationshipGeneratedFrom
-			}
+			how := cmp.Or(relations[m.found[part].Kind], common.TypeRelationshipDependsOn)
 			d.Relationships = append(d.Relationships, relation(spdxID(one.ref), how, spdxID(part)))
 		}
 	}
