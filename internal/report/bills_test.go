@@ -114,14 +114,20 @@ func TestCycloneDX(t *testing.T) {
 	if bom.Compositions == nil {
 		t.Error("a run with failures is not called incomplete")
 	}
-	found := 0
+	found, sources := 0, 0
 	for _, c := range *bom.Components {
+		if c.ExternalReferences != nil {
+			sources++
+		}
 		if c.Name == "podinfo" && c.Type == cyclonedx.ComponentTypeApplication {
 			found = len(*c.Properties)
 			if (*c.Licenses)[0].Expression != "Apache-2.0 OR MIT" || (*c.Hashes)[0].Value != strings.Repeat("a", 64) {
 				t.Errorf("%+v", c)
 			}
 		}
+	}
+	if sources != 3 { // an archive, an artifact and a repository have URLs
+		t.Errorf("%d components with a source", sources)
 	}
 	if found != 5 { // kind, source, two objects, a signer
 		t.Errorf("%d properties", found)

@@ -164,6 +164,9 @@ func TestPackets(t *testing.T) {
 		if len(payload) != want.size || kind != want.kind || !errors.Is(err, want.err) {
 			t.Errorf("%.8s: %d bytes of kind %d, %v", text, len(payload), kind, err)
 		}
+		if _, _, err := r.packets(strings.NewReader(text), 1<<16+1).line(); !errors.Is(err, want.err) {
+			t.Errorf("%.8s: %v as a line", text, err)
+		}
 	}
 }
 
