@@ -91,6 +91,7 @@ func TestInsertFields(t *testing.T) {
 		"spec: {url: x, b: 1}\n":           "spec: {url: x, ref: {semver: \">=1\"}, \"on\": true, b: 1}\n",
 		"spec:\n  url: x":                  "spec:\n  url: x\n  ref:\n    semver: \">=1\"\n  \"on\": true",
 		"spec:\n  url: x\n  ref: {a: b}\n": "",
+		"spec:\n  uri: x\n":                "",
 	} {
 		f := Parse([]byte(before))
 		d := f.documents[0]
@@ -102,6 +103,21 @@ func TestInsertFields(t *testing.T) {
 			}
 		} else if err != nil || len(refusals) > 0 || string(got) != after {
 			t.Errorf("%q became\n%q, not\n%q: %v, %v", before, got, after, err, refusals)
+		}
+	}
+}
+
+// TestReplaceFieldMoved keeps the comments of a field that goes, except those that another document gets.
+func TestReplaceFieldMoved(t *testing.T) {
+	const before = "spec:\n  a: # one\n    # two\n    b: c\n  d: e\n"
+	for after, moved := range map[string][]string{
+		"spec:\n  # one\n  # two\n  d: e\n": nil, "spec:\n  # one\n  d: e\n": {"# two"}, "spec:\n  d: e\n": {"# one", "# two"},
+	} {
+		f := Parse([]byte(before))
+		d := f.documents[0]
+		err := d.ReplaceField(at(d.Root, "spec"), "a", nil, moved...)
+		if got, _, refusals := f.Apply(); err != nil || len(refusals) > 0 || string(got) != after {
+			t.Errorf("%q: %q, want %q: %v, %v", moved, got, after, err, refusals)
 		}
 	}
 }

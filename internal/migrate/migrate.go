@@ -184,7 +184,7 @@ func (t *draft) note(text string, at ...*yaml.Node) Note {
 			n.Line = t.document.Line(node)
 		}
 	}
-	if len(at) == 0 && len(t.document.Root.Content) > 0 {
+	if len(at) == 0 {
 		n.Line = t.document.Line(t.document.Root.Content[0])
 	}
 	return n

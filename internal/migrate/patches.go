@@ -47,9 +47,6 @@ func (p *planner) upgradeInline(at location, d *edit.Document, m *yaml.Node) err
 		f := edit.Parse([]byte(n.Value))
 		for _, patch := range f.Documents() {
 			first, _ := patch.Lines()
-			if patch.Root == nil {
-				continue
-			}
 			if text := p.upgradeAll(at.t, patch.Text(), line+first-1); !bytes.Equal(text, patch.Text()) {
 				patch.Put(text)
 			}

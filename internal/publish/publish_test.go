@@ -84,7 +84,11 @@ func TestRepositoryRoot(t *testing.T) {
 	}
 	write(t, filepath.Join(root, "repository", ".git"), "")
 	write(t, filepath.Join(root, "repository", "sub", "a"), "")
-	t.Chdir(filepath.Join(root, "repository", "sub"))
+	link := filepath.Join(root, "link")
+	if err := os.Symlink(filepath.Join(root, "repository"), link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(link, "sub")) // a shell that followed it says so in PWD
 	for _, test := range []struct{ variable, value, want string }{
 		{"", "", "repository"},
 		{"GITHUB_WORKSPACE", root, ""},

@@ -224,3 +224,28 @@ func TestWritable(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
+
+// TestWrite writes new files, replaces links without following them, and says what it cannot write.
+func TestWrite(t *testing.T) {
+	dir := t.TempDir()
+	outside := write(t, filepath.Join(dir, "outside"), "a")
+	name := filepath.Join(dir, "in", "b")
+	write(t, filepath.Join(dir, "in", "other"), "")
+	if err := os.Symlink(outside, name); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"c", "d"} {
+		if err := Write(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != text {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	if got, err := os.ReadFile(outside); err != nil || string(got) != "a" {
+		t.Errorf("the link was followed: %q, %v", got, err)
+	}
+	if err := Write(filepath.Join(dir, "none", "b"), nil); err == nil {
+		t.Error("a file in no directory was written")
+	}
+}
