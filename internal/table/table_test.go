@@ -88,3 +88,14 @@ func TestWrap(t *testing.T) {
 		t.Errorf("table\n%s", b.String())
 	}
 }
+
+// TestPrintable shows one line of a text, hints at others, and leaves out what moves a cursor.
+func TestPrintable(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "a b": "a b", "a\nb": "a...", "a\r\nb": "a...", "a\fb": "a...", "\na": "...", "a\tb": "a b", "a\x1b[31mb": "a [31mb", "é\u202eb": "é b",
+	} {
+		if got := Printable(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
