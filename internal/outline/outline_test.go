@@ -70,6 +70,9 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
+	if got := escapeMermaid("a\"]é"); got != "a#34;#93;#233;" {
+		t.Error(got)
+	}
 	if got := escapeMermaid("azAZ09"); got != "azAZ09" {
 		t.Errorf("escaped: %s", got)
 	}

@@ -108,6 +108,9 @@ func TestCycloneDX(t *testing.T) {
 	if n := len(*bom.Components); n != 9 {
 		t.Errorf("%d components, want each once", n)
 	}
+	if !strings.HasPrefix(bom.SerialNumber, "urn:uuid:") || bom.SerialNumber != strings.ToLower(bom.SerialNumber) {
+		t.Errorf("serial number %q", bom.SerialNumber)
+	}
 	if n := len(*bom.Dependencies); n != 9 {
 		t.Errorf("the dependencies of %d components", n)
 	}
