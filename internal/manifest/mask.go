@@ -136,12 +136,12 @@ func concealsLine(text []byte, line int) bool {
 // holdsSecret reports whether a document that may not be parsed contains a Secret, or what makes or patches one.
 // References to Secrets are not meant.
 func holdsSecret(text []byte) bool {
-	return mentionsSecret(text) && (bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || secretText().Match(text))
+	return bytes.Contains(text, []byte("secretGenerator")) || mentionsSecret(text) && (bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || secretText().Match(text))
 }
 
 // secretText matches the head of a Secret, and the fields of one and of what makes it.
 var secretText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^["']?kind["']?\s*:\s*["']?Secret|(?i:^|[\s,{-])["']?(?i:(?:string)?data|secretGenerator|patch|patches\w*|sops|items)["']?\s*:`)
+	return regexp.MustCompile(`(?m)^["']?kind["']?\s*:\s*["']?Secret|(?i:^|[\s,{-])["']?(?i:(?:string)?data|patch|patches\w*|sops|items)["']?\s*:`)
 })
 
 // unquoted takes what a library quotes of a text out of its message, but the names of keys.
