@@ -242,39 +242,41 @@ func reach(edges [][]int, start int) []int {
 	return nodes
 }
 
-// Directories that no Kustomization of the input leads to may be applied by Kustomizations of another repository. Overlays of
-// one base are then each applied in a cluster of its own, as far as they say different things of one object.
-
-// twins adds the objects beside Kustomizations that say the same in several directories. Such Kustomizations are one, of one
-// cluster, unless their directories have another object in common, which would be there twice.
-func (r *Renderer) twins(p *plan, made map[int]map[string]string) {
+// repeated adds to what starts give the objects beside Kustomizations that say the same in several directories. Such Kustomizations
+// are one, of one cluster, unless their directories have another object in common, which would be there twice.
+func (r *Renderer) repeated(p *plan) {
 	same := map[string][]int{}
 	for _, i := range p.starts {
 		if o := p.nodes[i].object; o != nil {
-			same[o.String()+specText(o)] = append(same[o.String()+specText(o)], i)
+			key := o.String() + specText(o)
+			same[key] = append(same[key], i)
 		}
+	}
+	maps.DeleteFunc(same, func(_ string, starts []int) bool { return len(starts) < 2 })
+	if len(same) == 0 {
+		return
 	}
 	beside := map[string][]*manifest.Object{}
 	for _, path := range r.paths {
 		beside[filepath.Dir(path)] = append(beside[filepath.Dir(path)], r.byPath[path].Objects()...)
 	}
 	for _, starts := range same {
-		if len(starts) < 2 {
-			continue
-		}
 		for _, i := range starts {
 			dir := filepath.Dir(p.nodes[i].file)
-			if made[i] == nil {
-				made[i] = map[string]string{}
+			if p.made[i] == nil {
+				p.made[i] = map[string]string{}
 			}
 			for _, o := range beside[dir] {
 				if o.Group() != manifest.KustomizeGroup {
-					made[i]["directory of "+o.String()] = dir
+					p.made[i]["directory of "+o.String()] = dir
 				}
 			}
 		}
 	}
 }
+
+// Directories that no Kustomization of the input leads to may be applied by Kustomizations of another repository. Overlays of
+// one base are then each applied in a cluster of its own, as far as they say different things of one object.
 
 // overlays are the objects of Flux that plain directories give which have a base in common, by start, kind and name.
 func (r *Renderer) overlays(p *plan) map[int]map[string]string {

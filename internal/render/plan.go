@@ -69,7 +69,7 @@ func (r *Renderer) newPlan() *plan {
 		p.entryFiles[path] = p.entryFiles[path] || r.isNamed(path) || r.mayBegin(path)
 	}
 	p.made = r.overlays(p)
-	r.twins(p, p.made)
+	r.repeated(p)
 	seen := make([]bool, len(p.nodes))
 	for _, i := range p.starts {
 		visit(p.edges, i, seen, func(j int) {
