@@ -117,7 +117,8 @@ func bundleTarget(name string) (directory bool, err error) {
 	entries, err := file.ReadDir(name)
 	if len(entries) > 0 {
 		return true, fmt.Errorf("%s is not empty", filepath.ToSlash(name))
-	} else if errors.Is(err, fs.ErrNotExist) {
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	return true, err

@@ -116,7 +116,7 @@ func Open(ctx context.Context, names []string) (s *Source, err error) {
 	}
 	from, err := oci.NewFromFS(ctx, r)
 	if err == nil {
-		s, err = newSource(ctx, from, r.close)
+		s, err = newSource(ctx, from, from, r.close)
 	}
 	if err != nil {
 		r.close()

@@ -67,7 +67,7 @@ func NewCharts(scratch *store.Scratch, l chart.Limits) (*Charts, error) {
 
 // Source returns the charts, to mirror them.
 func (c *Charts) Source(ctx context.Context) (*Source, error) {
-	return newSource(ctx, c.store, func() {})
+	return newSource(ctx, c.store, c.store, func() {})
 }
 
 // Refused records that a source does not say whether it has a file. Several goroutines may call it.

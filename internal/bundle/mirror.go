@@ -90,12 +90,10 @@ type Source struct {
 	Close func() // closes the files that it has open
 }
 
-func newSource[T interface { // an image layout
-	oras.ReadOnlyGraphTarget
-	registry.TagLister
-}](ctx context.Context, from T, end func()) (*Source, error) {
+// newSource makes a source of an image layout, which lists its own tags.
+func newSource(ctx context.Context, from oras.ReadOnlyGraphTarget, list registry.TagLister, end func()) (*Source, error) {
 	s := &Source{from, nil, end}
-	tags, err := registry.Tags(ctx, from)
+	tags, err := registry.Tags(ctx, list)
 	for _, tag := range tags {
 		d, err := from.Resolve(ctx, tag)
 		if err != nil {

@@ -294,7 +294,7 @@ func TestSources(t *testing.T) {
 		t.Errorf("changes %q", changes)
 	}
 
-	// What is no release of Flux 2, was not asked for or is left stays.
+	// What is no release of Flux 2, was not requested, or is left as it is stays.
 	for _, other := range []string{"all", "left", "kind: Other", "helm.example.org/v2"} {
 		in := inputOf(t, fromRegistry)
 		switch other {

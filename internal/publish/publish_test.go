@@ -167,7 +167,7 @@ func TestPublish(t *testing.T) {
 	env["GITHUB_ACTIONS"] = "true"
 	publish(Reports{NoGitHub: true})
 	if _, err := os.Stat(env["GITHUB_OUTPUT"]); err == nil || stderr.Len() > 0 {
-		t.Errorf("GitHub was told, %q", &stderr)
+		t.Errorf("GitHub got a command, %q", &stderr)
 	}
 	for range 2 {
 		publish(Reports{})

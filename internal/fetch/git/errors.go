@@ -78,8 +78,7 @@ func missingRef(name string, refs []gitReference) *RefError {
 	branch := strings.HasPrefix(name, "refs/heads/")
 	for _, r := range refs {
 		if branch && r.name == "HEAD" && r.target != "" && r.target != name {
-			e.hint = fmt.Sprintf(finding.DefaultBranch,
-				finding.OneLine(strings.TrimPrefix(r.target, "refs/heads/"), fetch.MaxReason))
+			e.hint = fmt.Sprintf(finding.DefaultBranch, finding.OneLine(strings.TrimPrefix(r.target, "refs/heads/"), fetch.MaxReason))
 		}
 	}
 	if slices.ContainsFunc(refs, tag) {

@@ -78,8 +78,7 @@ func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH,
 	return &gitSSH{clone: c, url: u, client: client, stop: stop}, nil
 }
 
-var errNoIdentity = notTrusted("no identity",
-	finding.SSHLogin)
+var errNoIdentity = notTrusted("no identity", finding.SSHLogin)
 
 // notTrusted says that one side does not trust the other.
 func notTrusted(text, hint string) error {
@@ -225,13 +224,11 @@ func (s *sshState) explain(addr string, err error) error {
 	case s.revoked.Load():
 		return notTrusted("the host key of "+host+" is revoked in known_hosts", "")
 	case refused != nil && len(refused.Want) == 0:
-		return notTrusted("host key verification failed: "+host+" is not in known_hosts",
-			finding.KnownHosts)
+		return notTrusted("host key verification failed: "+host+" is not in known_hosts", finding.KnownHosts)
 	case refused != nil:
 		return notTrusted("host key verification failed: the key of "+host+" is another one than in known_hosts", "")
 	case s.checked.Load() && s.offered.Load() && !errors.As(err, &network) && !errors.Is(err, io.EOF):
-		return notTrusted("unable to authenticate as "+s.config.User+": the server does not accept the identity",
-			finding.SSHForbidden)
+		return notTrusted("unable to authenticate as "+s.config.User+": the server does not accept the identity", finding.SSHForbidden)
 	}
 	return fetch.DescribeRequest(context.Background(), "ssh://"+addr, err, func(err error) (text, advice string) {
 		return finding.OneLine(err.Error(), fetch.MaxErrorText), ""
