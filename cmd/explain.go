@@ -130,7 +130,7 @@ func explainRule(w io.Writer, r finding.Rule, further bool) error {
 	fmt.Fprintf(&b, "%s %s (%s)\n\n%s\n\n%s\n\n", r.Code, r.Name, r.Severity,
 		wrapped(r.Summary+".", proseColumns), wrapped(r.Explanation, proseColumns))
 	fmt.Fprintf(&b, "What to do:\n%s\n", wrapped(r.Fix, proseColumns))
-	if !r.Silenceable() {
+	if !r.Silenceable {
 		b.WriteString("\nIt cannot be silenced.\n")
 	} else {
 		fmt.Fprintf(&b, "\nTo silence it, on its line or the one before:\n  # helmsrc:ignore %s and why\n", r.Code)
@@ -188,7 +188,7 @@ func explainJSON(w io.Writer, rules []finding.Rule) error {
 	var list []explained
 	for _, r := range rules {
 		list = append(list, explained{
-			r.Code, r.Name, r.Group, r.Severity, r.Summary, r.Explanation, r.Fix, r.Example, r.Better, r.Silenceable(),
+			r.Code, r.Name, r.Group, r.Severity, r.Summary, r.Explanation, r.Fix, r.Example, r.Better, r.Silenceable,
 		})
 	}
 	return records.Encode(w, list, false)

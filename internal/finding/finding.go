@@ -3,11 +3,8 @@
 package finding
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"unicode"
 )
 
@@ -23,24 +20,6 @@ const (
 	Warning Severity = "warning"
 	Note    Severity = "note"
 )
-
-// Rule is what is known about a kind of mistake.
-type Rule struct {
-	Code     Code
-	Name     string // a word or several with dashes
-	Group    string // the heading that it stands under in the catalogue
-	Severity Severity
-	Summary  string // one sentence, without a full stop
-	// Explanation says why it matters.
-	Explanation string
-	Fix         string // what to do, in general
-	Example     string // manifests that have the mistake; empty for what shows only while something is fetched
-	Better      string // the same without it
-	// Remedy is the one way to fix it, nil if there are several or none that a program could know.
-	Remedy *Remedy
-	// Lasting mistakes cannot be silenced: nothing could be done with what they are about, or it is not to be trusted.
-	Lasting bool
-}
 
 // Pos is a place in a file. Line and Column count from 1, columns in characters.
 type Pos struct {
@@ -86,80 +65,11 @@ type Finding struct {
 	Missing string
 }
 
-// Remedy says how the text of a manifest has to change. One of Replace, Quote and Insert is set, but where only the version
-// of Flux says what to write.
-type Remedy struct {
-	Keys    []string                  // of the value that it is about
-	Replace func(value string) string // what to write instead; the same for nothing
-	Quote   bool                      // the value needs quotes
-	Insert  [2]string                 // a key and its value, behind Keys
-}
-
-// RemedyKeys are the keys that remedies are about.
-func RemedyKeys() []string {
-	var keys []string
-	for _, rule := range Rules() {
-		if rule.Remedy != nil {
-			keys = append(keys, rule.Remedy.Keys...)
-		}
-	}
-	return keys
-}
-
 // Repair is what to write instead of a part of a line.
 type Repair struct {
 	Pos
 	EndColumn int // after the last character that goes
 	Text      string
-}
-
-// The headings of the catalogue, in its order.
-const (
-	groupInput          = "Input"
-	groupAdmission      = "What the API server refuses"
-	groupDeprecated     = "Deprecations"
-	groupReferences     = "References"
-	groupURLs           = "URLs"
-	groupCharts         = "Charts and versions"
-	groupSettings       = "Settings"
-	groupVerification   = "Verification"
-	groupSecrets        = "Secrets"
-	groupKustomizations = "Kustomizations"
-	groupGenerators     = "Generators"
-	groupReleases       = "Releases of Flux 1"
-	groupIgnores        = "Comments that silence findings"
-	groupRun            = "While fetching"
-	groupIntegrity      = "Integrity"
-)
-
-//go:generate go test -run TestPage -update .
-
-// Rules lists all rules by code. They are built on use: most runs need none of them.
-func Rules() []Rule {
-	var all []Rule
-	for _, group := range []func() []Rule{
-		inputRules, admissionRules, deprecationRules, referenceRules, urlRules, chartRules, settingRules, ociRules, releaseRules,
-		verificationRules, secretRules, kustomizationRules, generatorRules, operatorRules, ignoreRules, runRules, integrityRules,
-	} {
-		all = append(all, group()...)
-	}
-	slices.SortFunc(all, func(a, b Rule) int { return cmp.Compare(a.Code, b.Code) })
-	return all
-}
-
-// byCode is put together when a rule is first looked for.
-var byCode = sync.OnceValue(func() map[Code]Rule {
-	rules := map[Code]Rule{}
-	for _, r := range Rules() {
-		rules[r.Code] = r
-	}
-	return rules
-})
-
-// Lookup finds a rule by its code, or by one whose place it has taken.
-func Lookup(code string) (Rule, bool) {
-	r, ok := byCode()[current(Code(code))]
-	return r, ok
 }
 
 // AsWarning returns the finding of a run that goes on: an error is a warning.
@@ -186,7 +96,3 @@ func (r Rule) Hint() string {
 	}
 	return text
 }
-
-// Silenceable reports whether a comment can silence a finding: not where nothing could be done with what it is about,
-// and not a failure of a run.
-func (r Rule) Silenceable() bool { return !r.Lasting && (r.Example != "" || r.Severity != Error) }

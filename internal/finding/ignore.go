@@ -57,7 +57,7 @@ func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 	if len(s.list) == 0 {
 		return "", false
 	}
-	if rule, ok := Lookup(string(f.Code)); !ok || !rule.Silenceable() {
+	if rule, ok := Lookup(string(f.Code)); !ok || !rule.Silenceable {
 		return "", false
 	}
 	cycle := f.cycle()
@@ -98,7 +98,7 @@ func (s *Ignores) Findings() []Finding {
 			switch {
 			case !known:
 				found = append(found, i.finding(UnknownCode, fmt.Sprintf("there is no code %q", c)))
-			case !rule.Silenceable():
+			case !rule.Silenceable:
 				found = append(found, i.finding(UnknownCode, string(rule.Code)+" cannot be silenced"))
 			case rule.Example != "" && !i.used[rule.Code]:
 				found = append(found, i.finding(UselessIgnore, "there is no "+string(rule.Code)+" here to be silenced"))

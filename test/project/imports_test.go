@@ -50,7 +50,8 @@ var imports = map[string][]string{
 
 	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
-	"internal/finding":     {},
+	"internal/finding":     {"docs"},
+	"docs":                 {},
 	"internal/generate":    {"internal/bound", "internal/tree"},
 	"internal/resourceset": {"internal/bound", "internal/cel"},
 	"internal/chart":       {"internal/bound", "internal/finding", "internal/tree"},

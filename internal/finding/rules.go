@@ -1,0 +1,118 @@
+package finding
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/helmsrc/helmsrc/docs"
+)
+
+// Rule is what is known about a kind of mistake.
+type Rule struct {
+	Code     Code
+	Name     string // a word or several with dashes
+	Group    string // the heading that it stands under in the catalogue
+	Severity Severity
+	Summary  string // one sentence, without a full stop
+	// Explanation says why it matters.
+	Explanation string
+	Fix         string // what to do, in general
+	Example     string // manifests that have the mistake; empty for what shows only while something is fetched
+	Better      string // the same without it
+	// Remedy is the one way to fix it, nil if there are several or none that a program could know.
+	Remedy *Remedy
+	// Silenceable reports whether a comment can silence a finding: not where nothing could be done with what it is about,
+	// and not a failure of a run.
+	Silenceable bool
+}
+
+// Rules lists all rules by code. They are read on use: most runs need none of them.
+func Rules() []Rule { return slices.Clone(rules()) }
+
+var rules = sync.OnceValue(func() []Rule { return readRules(strings.ReplaceAll(docs.Findings, "\r\n", "\n")) })
+
+// lasting ends what the catalogue says of a mistake that no comment can silence.
+const lasting = " It cannot be silenced."
+
+// readRules reads the catalogue, a page in Markdown. TestPage checks that it has this form, and nothing else in it.
+func readRules(page string) []Rule {
+	var all []Rule
+	for _, section := range strings.Split(page, "\n## ")[2:] { // the first two introduce the page
+		group, section, _ := strings.Cut(section, "\n")
+		parts := strings.Split(section, "\n### ")
+		rows := strings.Split(strings.TrimSpace(parts[0]), "\n")[2:]
+		for i, text := range parts[1:] {
+			row := strings.SplitN(strings.TrimSuffix(rows[i], " |"), " | ", 3)
+			all = append(all, readRule(Rule{Group: group, Severity: Severity(row[1]), Summary: row[2]}, text))
+		}
+	}
+	slices.SortFunc(all, func(a, b Rule) int { return cmp.Compare(a.Code, b.Code) })
+	return all
+}
+
+// readRule adds what the catalogue has in the part of a rule: its title, a paragraph that explains it, one on what to do, and two examples.
+func readRule(r Rule, text string) Rule {
+	text, examples, _ := strings.Cut(text, "\n```yaml\n")
+	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
+	code, name, _ := strings.Cut(paragraphs[0], " ")
+	r.Code, r.Name, r.Remedy = Code(code), name, remedies()[Code(code)]
+	r.Explanation = strings.TrimPrefix(paragraphs[1], r.Summary+". ")
+	r.Fix = strings.TrimSuffix(paragraphs[2], lasting)
+	r.Silenceable = r.Fix == paragraphs[2]
+	if example, better, ok := strings.Cut(examples, "```\n\nBetter:\n\n```yaml\n"); ok {
+		r.Example, r.Better = example, strings.TrimSuffix(strings.TrimRight(better, "\n"), "```")
+	}
+	return r
+}
+
+// byCode is put together when a rule is first looked for.
+var byCode = sync.OnceValue(func() map[Code]Rule {
+	byCode := map[Code]Rule{}
+	for _, r := range rules() {
+		byCode[r.Code] = r
+	}
+	return byCode
+})
+
+// Lookup finds a rule by its code, or by one whose place it has taken.
+func Lookup(code string) (Rule, bool) {
+	r, ok := byCode()[current(Code(code))]
+	return r, ok
+}
+
+// Remedy says how the text of a manifest has to change. One of Replace, Quote and Insert is set, but where only the version
+// of Flux says what to write.
+type Remedy struct {
+	Keys    []string                  // of the value that it is about
+	Replace func(value string) string // what to write instead; the same for nothing
+	Quote   bool                      // the value needs quotes
+	Insert  [2]string                 // a key and its value, behind Keys
+}
+
+func remedies() map[Code]*Remedy {
+	return map[Code]*Remedy{
+		WrongType:          {Keys: []string{"version", "tag", "semver", "chart", "name"}, Quote: true},
+		DeprecatedVersion:  {Keys: []string{"apiVersion"}},
+		DeprecatedSpelling: {Keys: []string{"type"}, Replace: strings.ToLower},
+		RemovedVersion:     {Keys: []string{"apiVersion"}},
+		OCIWithoutType:     {Keys: []string{"url"}, Insert: [2]string{"type", "oci"}},
+		ChartInURL: {Keys: []string{"url"}, Replace: func(url string) string {
+			url = strings.TrimRight(url, "/")
+			return url[:max(strings.LastIndexByte(url, '/'), 0)]
+		}},
+		IndexInURL: {Keys: []string{"url"}, Replace: func(url string) string { return strings.TrimSuffix(url, "/index.yaml") }},
+	}
+}
+
+// RemedyKeys are the keys that remedies are about.
+func RemedyKeys() []string {
+	var keys []string
+	for _, rule := range rules() {
+		if rule.Remedy != nil {
+			keys = append(keys, rule.Remedy.Keys...)
+		}
+	}
+	return keys
+}
