@@ -12,13 +12,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 )
 
-// carriedCharts are so many charts of a repository, each of 512 KiB that cannot be compressed, with a registry to mirror them to.
+// carriedCharts are so many charts of a repository, each of 300 KiB that cannot be compressed, with a registry to mirror them to.
 func carriedCharts(t *testing.T, charts int) *stage {
 	t.Helper()
 	var published, manifests strings.Builder
 	manifests.WriteString("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: repo, namespace: apps}\nspec: {interval: 5m, url: http://repo.test}\n")
 	for i := range charts {
-		fmt.Fprintf(&published, "chart%d 1.0.0 random=chart%[1]d/large:524288\n", i)
+		fmt.Fprintf(&published, "chart%d 1.0.0 random=chart%[1]d/large:307200\n", i)
 		fmt.Fprintf(&manifests, "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: chart%d, namespace: apps}\nspec: {interval: 5m, chart: chart%[1]d, sourceRef: {kind: HelmRepository, name: repo}}\n", i)
 	}
 	s := newStage(t, published.String())
@@ -44,7 +44,7 @@ func peak(cmd *exec.Cmd) (most int64, err error) {
 		select {
 		case err := <-done:
 			return most, err
-		case <-time.After(2 * time.Millisecond):
+		case <-time.After(10 * time.Millisecond):
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // it may have ended
 			_, after, _ := strings.Cut(string(status), "VmHWM:")
 			var kib int64
@@ -77,13 +77,13 @@ func carriedPeaks(t *testing.T, charts int) map[string]int64 {
 		}
 	}
 	info, err := os.Stat(filepath.Join(s.dir, "charts.tar"))
-	if err != nil || info.Size() < int64(charts)*512<<10 {
+	if err != nil || info.Size() < int64(charts)*300<<10 {
 		t.Errorf("the bundle has %v, %v", info, err)
 	}
 	return peaks
 }
 
-// TestCarriedMemory carries charts that have far more bytes than the memory that a run may need. Five times as many, with 200 MiB
+// TestCarriedMemory carries charts that have far more bytes than the memory that a run may need. Five times as many, with 117 MiB
 // more, need little more.
 func TestCarriedMemory(t *testing.T) {
 	const most, growth = 128 << 20, 48 << 20
