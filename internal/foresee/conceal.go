@@ -28,9 +28,12 @@ func (f *Foresight) veiledPairs() []plan.Pair {
 	}
 	pairs := slices.Clone(f.pairs())
 	for i, p := range pairs {
-		sides := f.sides(p)
+		sides := []*Release{f.before.Of(p.Before), f.after.Of(p.After)}
 		chart := func(text string) string {
 			for _, r := range sides {
+				if r == nil {
+					continue
+				}
 				if shown := r.Object.VeilOf(text, chartFields()...); shown != text {
 					return shown
 				}
@@ -40,18 +43,6 @@ func (f *Foresight) veiledPairs() []plan.Pair {
 		pairs[i].Before, pairs[i].After = veiled(p.Before, names, targets, chart), veiled(p.After, names, targets, chart)
 	}
 	return pairs
-}
-
-// sides are the releases of a pair, one or both.
-func (f *Foresight) sides(p plan.Pair) []*Release {
-	var sides []*Release
-	if p.Before != nil {
-		sides = append(sides, f.before.Of(p.Before))
-	}
-	if p.After != nil {
-		sides = append(sides, f.after.Of(p.After))
-	}
-	return sides
 }
 
 // targetFields are the fields of which the name and namespaces of a Helm release are made.

@@ -17,11 +17,7 @@ func (f *Foresight) addDiffs(p *plan.Plan) error {
 		if pair.After == nil || c.Action == plan.Blocked {
 			continue
 		}
-		after := f.after.Of(pair.After)
-		var before *Release
-		if pair.Before != nil {
-			before = f.before.Of(pair.Before)
-		}
+		before, after := f.before.Of(pair.Before), f.after.Of(pair.After)
 		text, err := valuesDiff(before, after)
 		if err != nil {
 			return err
@@ -47,8 +43,7 @@ func valuesDiff(before, after *Release) (string, error) {
 		if before == nil {
 			return false
 		}
-		fields, _ := plan.Values(underName(manifest.ValueAt(before.composed, path)), underName(manifest.ValueAt(after.composed, path)), func(bool, []plan.Step) bool { return false })
-		return len(fields) > 0
+		return !plan.Same(manifest.ValueAt(before.composed, path), manifest.ValueAt(after.composed, path))
 	}
 	var old []byte
 	var err error
@@ -63,8 +58,6 @@ func valuesDiff(before, after *Release) (string, error) {
 	}
 	return plan.Files(map[string][]byte{after.fileName("values.yaml"): old}, map[string][]byte{after.fileName("values.yaml"): now}), nil
 }
-
-func underName(v any) map[string]any { return map[string]any{"": v} }
 
 // valuesText are composed values as they may be shown; those of Secrets that differ are called by their side.
 func (r *Release) valuesText(differs func(path []any) bool, side string) ([]byte, error) {

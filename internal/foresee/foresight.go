@@ -170,10 +170,11 @@ func (f *Foresight) match(ctx context.Context) error {
 			differs[p.After.ID] = true
 		}
 	}
-	if err := f.after.Resolve(ctx, differs, f.o.files()); err != nil {
+	wanted := func(r *Release) bool { return differs[r.Fact.ID] }
+	if err := f.after.Resolve(ctx, wanted, f.o.files()); err != nil {
 		return err
 	}
-	if err := f.before.Resolve(ctx, differs, f.o.files()); err != nil {
+	if err := f.before.Resolve(ctx, wanted, f.o.files()); err != nil {
 		return err
 	}
 	return f.resolveDigests(ctx)

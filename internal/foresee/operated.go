@@ -17,7 +17,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/validate"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -96,37 +95,6 @@ func (s *Side) takeOperated(r *Release, result *reconcile.Result, found *reconci
 	r.Fact.Values, r.Fact.ValuesKey = sum, sum
 }
 
-// rememberOperated adds a HelmRelease of Flux 1 that is recorded. It returns false for any other object.
-func (r *Release) rememberOperated(content map[string]any) bool {
-	if !r.redescribeOperated(content) {
-		return false
-	}
-	annotations := manifest.At[map[string]any](content, "metadata", "annotations")
-	if sum, ok := annotations[status.ValuesChecksumAnnotation].(string); ok {
-		r.Fact.Values, r.Fact.ValuesKey = sum, sum
-	}
-	r.Quick = !r.Fact.Operated.Git
-	return true
-}
-
-// redescribeOperated adds what an object says that is shown, and its values.
-func (r *Release) redescribeOperated(content map[string]any) bool {
-	text, err := json.Marshal(content)
-	hr := &operator.HelmRelease{}
-	if err == nil {
-		err = json.Unmarshal(text, hr)
-	}
-	if err != nil {
-		return false
-	}
-	hr.Namespace, hr.Name = r.Object.Namespace, r.Object.Name
-	r.operated = hr
-	r.describeOperated(content)
-	r.composed = manifest.At[map[string]any](content, "spec", "values")
-	r.origins = nil
-	return true
-}
-
 // rememberStatuses uses the status of a HelmRelease of Flux 1 from a cluster as its record, if it has no record.
 func (f *Foresight) rememberStatuses() {
 	recorded := map[plan.ID]bool{}
@@ -192,8 +160,7 @@ func deferred(before, after *Release) bool {
 	if !before.unread && !after.unread {
 		return false
 	}
-	fields, _ := plan.Values(before.Fact.Operated.Spec, after.Fact.Operated.Spec, func(bool, []plan.Step) bool { return false })
-	return len(fields) > 0
+	return !plan.Same(before.Fact.Operated.Spec, after.Fact.Operated.Spec)
 }
 
 // operatedMoved reports that a chart of Flux 1 has the version that it had, and may be another one, or is of another commit: the
@@ -221,30 +188,11 @@ func (f *Foresight) resolveDigests(ctx context.Context) error {
 			differs[r.Fact.ID] = true
 		}
 	}
-	if len(differs) == 0 {
-		return nil
+	wanted := func(r *Release) bool { return differs[r.Fact.ID] && r.Artifact == "" }
+	if err := f.after.Resolve(ctx, wanted, true); err != nil {
+		return err
 	}
-	for _, s := range []*Side{f.after, f.before} {
-		if err := s.fetchOperated(ctx, differs); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Side) fetchOperated(ctx context.Context, wanted map[plan.ID]bool) error {
-	for _, in := range s.Inputs {
-		var list []*Release
-		for _, r := range s.Releases {
-			if r.In == in && wanted[r.Fact.ID] && r.Artifact == "" && r.Fact.Blocked == "" {
-				list = append(list, r)
-			}
-		}
-		if err := s.run(ctx, in, list, false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.before.Resolve(ctx, wanted, true)
 }
 
 // compareSources finds out about the charts of Flux 1 what the operator compares of them: the files of commits, and what a dry run

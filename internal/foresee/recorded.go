@@ -11,14 +11,15 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -120,19 +121,19 @@ func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Re
 
 // remember adds what is recorded of a HelmRelease besides its chart. It returns false for any other object.
 func (r *Release) remember(result *reconcile.Result, results []*reconcile.Result) bool {
-	if r.Fact.Operated != nil {
-		r.digests = result.Values
-		return r.rememberOperated(result.Object.Content)
-	}
-	if !r.redescribe(result.Object.Content) {
+	content := result.Object.Content
+	if !r.redescribe(content) {
 		return false
 	}
-	if digest, ok := result.Status["lastAttemptedConfigDigest"].(string); ok {
-		r.Fact.Values, r.Fact.ValuesKey = digest, digest
+	sum, _ := result.Status["lastAttemptedConfigDigest"].(string)
+	if r.hr == nil {
+		sum, _ = manifest.At[map[string]any](content, "metadata", "annotations")[status.ValuesChecksumAnnotation].(string)
+		r.Quick = !r.Fact.Operated.Git
+	} else {
+		r.made = recordedSpec(results, r.hr)
+		r.Quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
 	}
-	r.digests = result.Values
-	r.made = recordedSpec(results, r.hr)
-	r.Quick = r.hr.Spec.Chart != nil && r.hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
+	r.Fact.Values, r.Fact.ValuesKey, r.digests = sum, sum, result.Values
 	return true
 }
 
@@ -141,21 +142,28 @@ func (s *Side) onlyOperated() bool {
 	return len(s.Releases) > 0 && !slices.ContainsFunc(s.Releases, func(r *Release) bool { return r.Fact.Operated == nil })
 }
 
-// redescribe adds what an object says that is shown, and its values. It returns false for any other object.
+// redescribe adds what an object says that is shown, and its values. It returns false for one that is no HelmRelease.
 func (r *Release) redescribe(content map[string]any) bool {
 	text, err := json.Marshal(content)
-	hr := &helmv2.HelmRelease{}
-	if err == nil {
-		err = json.Unmarshal(text, hr)
-	}
 	if err != nil {
 		return false
 	}
-	hr.Namespace, hr.Name = r.Object.Namespace, r.Object.Name
-	r.hr = hr
-	r.describe(&admission.Admitted{Content: content})
-	r.composed = manifest.At[map[string]any](content, "spec", "values")
-	r.origins = nil
+	if r.Fact.Operated != nil {
+		r.operated = &operator.HelmRelease{}
+		if json.Unmarshal(text, r.operated) != nil {
+			return false
+		}
+		r.operated.Namespace, r.operated.Name = r.Object.Namespace, r.Object.Name
+		r.describeOperated(content)
+	} else {
+		r.hr = &helmv2.HelmRelease{}
+		if json.Unmarshal(text, r.hr) != nil {
+			return false
+		}
+		r.hr.Namespace, r.hr.Name = r.Object.Namespace, r.Object.Name
+		r.describe(content)
+	}
+	r.composed, r.origins = manifest.At[map[string]any](content, "spec", "values"), nil
 	return true
 }
 
@@ -189,12 +197,7 @@ func (f *Foresight) resolveRecorded(ctx context.Context, in *load.Input, st *sto
 	if err := st.Load(); err != nil {
 		return &exit.UsageError{Err: err}
 	}
-	var releases []*Release
-	for _, r := range s.Releases {
-		if r.In == in && r.Fact.Blocked == "" && !r.Fact.Suspended {
-			releases = append(releases, r)
-		}
-	}
+	releases := s.active(in)
 	if err := s.reconcile(ctx, in, releases, st, true); err != nil {
 		return err
 	}
@@ -217,11 +220,7 @@ func (f *Foresight) resolveRecorded(ctx context.Context, in *load.Input, st *sto
 		if err != nil {
 			return err
 		}
-		if r.operated != nil {
-			r.redescribeOperated(document)
-		} else {
-			r.redescribe(document)
-		}
+		r.redescribe(document)
 		r.Fact.Blocked, r.Fact.ValuesKey = blocked, key
 	}
 	return nil

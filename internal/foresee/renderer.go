@@ -203,6 +203,15 @@ func notRendered(r *Release, err error) (f finding.Finding, code int) {
 	return validate.New(r.Object, what, message, hint, r.Object.Excerpt(path...)), code
 }
 
+// fail reports a release that cannot be rendered, and returns that as an error with its exit code.
+func (t *Renderer) fail(r *Release, err error) (code int, failed error) {
+	f, code := notRendered(r, err)
+	t.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object)})
+	return code, errors.New(f.Message)
+}
+
+var errNotFetched = errors.New("its chart was not fetched")
+
 func pathInChart(e *helm.Error) string {
 	if e.Line == 0 {
 		return e.File

@@ -1,6 +1,7 @@
 package foresee
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/render"
@@ -34,7 +34,7 @@ func (f *Foresight) addRendered(ctx context.Context, p *plan.Plan, with *Rendere
 	}
 	for i := range p.Changes {
 		c, pair := &p.Changes[i], f.matched[i]
-		if c.Action != plan.Install && c.Action != plan.Upgrade {
+		if !renders(c) {
 			continue
 		}
 		if err := f.addManifests(ctx, c, pair, strconv.Itoa(i), with); err != nil {
@@ -46,22 +46,15 @@ func (f *Foresight) addRendered(ctx context.Context, p *plan.Plan, with *Rendere
 
 // fetchUnchanged fetches the charts of releases that change and whose charts do not: a plan sends no request for these.
 func (f *Foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
-	lists := map[*load.Input][]*Release{}
+	changing := map[*plan.Release]bool{}
 	for i := range p.Changes {
-		if c := &p.Changes[i]; c.Action != plan.Install && c.Action != plan.Upgrade {
-			continue
-		}
-		if r := f.after.Of(f.matched[i].After); r.Artifact == "" {
-			lists[r.In] = append(lists[r.In], r)
-		}
+		changing[f.matched[i].After] = renders(&p.Changes[i])
 	}
-	for _, in := range f.after.Inputs {
-		if err := f.after.run(ctx, in, lists[in], false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return f.after.Resolve(ctx, func(r *Release) bool { return changing[r.Fact] && r.Artifact == "" }, true)
 }
+
+// renders reports whether a change installs something.
+func renders(c *plan.Change) bool { return c.Action == plan.Install || c.Action == plan.Upgrade }
 
 func (f *Foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.Pair, name string, with *Renderer) error {
 	after := f.after.Of(pair.After)
@@ -104,33 +97,24 @@ func (f *Foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 
 // objectsAfter renders a release of the input. What is wrong with it is reported.
 func (f *Foresight) objectsAfter(ctx context.Context, r *Release, name string, with *Renderer, upgrade bool) (*renderedRelease, error) {
-	if r.Artifact == "" {
-		code := f.after.codes[r.Fact.ID]
-		if code == exit.OK {
-			code = exit.Failed
-		}
+	code := cmp.Or(f.after.codes[r.Fact.ID], exit.Failed)
+	if r.Artifact == "" && r.Fact.Blocked != "" { // which the fetch reported
 		f.renderCode = exit.Worst(f.renderCode, code)
-		if r.Fact.Blocked != "" { // which the fetch reported
-			return nil, errors.New("cannot be rendered: " + r.Fact.Blocked)
-		}
-		err := errors.New("its chart was not fetched")
-		found, _ := notRendered(r, err)
-		f.Worker.Console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.Object)})
-		return nil, errors.New(found.Message)
+		return nil, errors.New("cannot be rendered: " + r.Fact.Blocked)
+	}
+	if r.Artifact == "" {
+		_, err := with.fail(r, errNotFetched)
+		f.renderCode = exit.Worst(f.renderCode, code)
+		return nil, err
 	}
 	installed, err := with.render(ctx, name, r, upgrade)
 	with.warn(r, installed)
 	done, err := newRenderedRelease(installed, err)
-	if err == nil {
-		return done, nil
+	if err != nil && ctx.Err() == nil {
+		code, err = with.fail(r, err)
+		f.renderCode = exit.Worst(f.renderCode, code)
 	}
-	if ctx.Err() != nil {
-		return nil, err
-	}
-	found, code := notRendered(r, err)
-	f.renderCode = exit.Worst(f.renderCode, code)
-	f.Worker.Console.ReportAs(found, console.Presentation{At: console.ObjectSubject(r.Object)})
-	return nil, errors.New(found.Message)
+	return done, err
 }
 
 // renderedRelease are the objects of a release by what their file in a diff is called: CRDs of its directory crds, and the rest.

@@ -1,6 +1,7 @@
 package foresee
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -133,8 +134,11 @@ func (s *Side) Facts() []*plan.Release {
 	return list
 }
 
-// Of is the release of a fact.
+// Of is the release of a fact, nil for nil.
 func (s *Side) Of(fact *plan.Release) *Release {
+	if fact == nil {
+		return nil
+	}
 	i := slices.IndexFunc(s.Releases, func(r *Release) bool { return r.Fact == fact })
 	return s.Releases[i]
 }
@@ -157,7 +161,7 @@ func (s *Side) add(in *load.Input, obj *manifest.Object) {
 		return
 	}
 	r.hr = adm.Typed.(*helmv2.HelmRelease)
-	r.describe(adm)
+	r.describe(adm.Content)
 	r.Fact.Kept = keeps(in, obj)
 	s.chartOf(r, adm)
 	s.valuesOf(r, adm)
@@ -172,7 +176,7 @@ func (s *Side) shown(name string) string {
 }
 
 // describe adds what the spec says by itself.
-func (r *Release) describe(adm *admission.Admitted) {
+func (r *Release) describe(content map[string]any) {
 	hr, f := r.hr, r.Fact
 	f.Suspended = hr.Spec.Suspend
 	f.Target.Name, f.Target.Namespace, f.Target.StorageNamespace = reconcile.ReleaseTarget(hr)
@@ -183,17 +187,12 @@ func (r *Release) describe(adm *admission.Admitted) {
 	if hr.Spec.CommonMetadata != nil {
 		f.CommonMetadata = digestOf(hr.Spec.CommonMetadata)
 	}
-	spec, _ := adm.Content["spec"].(map[string]any)
-	f.Fields = otherFields(spec)
+	f.Fields = otherFields(manifest.At[map[string]any](content, "spec"))
 	if at := hr.Annotations["reconcile.fluxcd.io/forceAt"]; at != "" && at == hr.Annotations["reconcile.fluxcd.io/requestedAt"] {
 		f.Forced = at
 	}
 	for _, ref := range hr.Spec.DependsOn {
-		namespace := ref.Namespace
-		if namespace == "" {
-			namespace = hr.Namespace
-		}
-		f.DependsOn = append(f.DependsOn, plan.ID{Cluster: f.Cluster, Namespace: namespace, Name: ref.Name})
+		f.DependsOn = append(f.DependsOn, plan.ID{Cluster: f.Cluster, Namespace: cmp.Or(ref.Namespace, hr.Namespace), Name: ref.Name})
 	}
 }
 
@@ -236,20 +235,16 @@ func keeps(in *load.Input, obj *manifest.Object) bool {
 // chartOf adds everything that a chart depends on.
 func (s *Side) chartOf(r *Release, adm *admission.Admitted) {
 	hr := r.hr
-	var origin []any
-	origin = append(origin, hr.Spec.ChartRef)
-	if hr.Spec.Chart != nil {
-		origin = append(origin, hr.Spec.Chart.Spec.SourceRef)
-		r.Fact.Asked = strings.TrimSpace(hr.Spec.Chart.Spec.Chart + " " + hr.Spec.Chart.Spec.Version)
-		r.source = hr.Spec.Chart.Spec.SourceRef.Kind + "/" + hr.Spec.Chart.GetNamespace(hr.Namespace) + "/" + hr.Spec.Chart.Spec.SourceRef.Name
-		r.Quick = hr.Spec.Chart.Spec.SourceRef.Kind == "HelmRepository"
+	origin := []any{hr.Spec.ChartRef}
+	if t := hr.Spec.Chart; t != nil {
+		ref := t.Spec.SourceRef
+		origin = append(origin, ref)
+		r.Fact.Asked = strings.TrimSpace(t.Spec.Chart + " " + t.Spec.Version)
+		r.source = ref.Kind + "/" + t.GetNamespace(hr.Namespace) + "/" + ref.Name
+		r.Quick = ref.Kind == "HelmRepository"
 	} else if ref := hr.Spec.ChartRef; ref != nil {
 		r.Fact.Asked = ref.Kind + " " + ref.Name
-		namespace := ref.Namespace
-		if namespace == "" {
-			namespace = hr.Namespace
-		}
-		r.source = ref.Kind + "/" + namespace + "/" + ref.Name
+		r.source = ref.Kind + "/" + cmp.Or(ref.Namespace, hr.Namespace) + "/" + ref.Name
 	}
 	s.originOf(r, adm, origin)
 }
@@ -311,30 +306,30 @@ func (s *Side) valuesOf(r *Release, adm *admission.Admitted) {
 	}
 }
 
-// Resolve finds out about the charts of the HelmReleases that may differ: those of Helm repositories by their index, all
+// Resolve finds out about the charts of the HelmReleases that are wanted: those of Helm repositories by their index, all
 // others, and with files all of them, by fetching them into a directory that goes when the run ends.
-func (s *Side) Resolve(ctx context.Context, wanted map[plan.ID]bool, files bool) error {
+func (s *Side) Resolve(ctx context.Context, wanted func(*Release) bool, files bool) error {
 	defer s.Worker.Console.In("")
 	for _, in := range s.Inputs {
 		s.Worker.Console.In(in.Cluster)
-		var quick, whole []*Release
-		for _, r := range s.Releases {
-			switch {
-			case r.In != in || !wanted[r.Fact.ID] || r.Fact.Blocked != "" || r.Fact.Suspended:
-			case r.Quick && !files:
-				quick = append(quick, r)
-			default:
-				whole = append(whole, r)
+		for _, quick := range []bool{true, false} {
+			list := slices.DeleteFunc(s.active(in), func(r *Release) bool { return (r.Quick && !files) != quick || !wanted(r) })
+			if err := s.run(ctx, in, list, quick); err != nil {
+				return err
 			}
-		}
-		if err := s.run(ctx, in, quick, true); err != nil {
-			return err
-		}
-		if err := s.run(ctx, in, whole, false); err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// active are the releases of an input that are neither blocked nor suspended.
+func (s *Side) active(in *load.Input) (list []*Release) {
+	for _, r := range s.Releases {
+		if r.In == in && r.Fact.Blocked == "" && !r.Fact.Suspended {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // run reconciles HelmReleases with all that they need, in a directory that goes when the command ends.

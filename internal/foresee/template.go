@@ -1,6 +1,7 @@
 package foresee
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,12 +101,7 @@ func (t *Template) fetch(ctx context.Context, in *load.Input, root *store.Store)
 	if err := st.Load(); err != nil {
 		return &exit.UsageError{Err: err}
 	}
-	var releases []*Release
-	for _, r := range t.side.Releases {
-		if r.In == in && r.Fact.Blocked == "" && !r.Fact.Suspended {
-			releases = append(releases, r)
-		}
-	}
+	releases := t.side.active(in)
 	if len(releases) == 0 && in.Cluster != "" {
 		return nil
 	}
@@ -155,19 +151,14 @@ func (t *Template) Write(ctx context.Context, to io.Writer) error {
 
 // one renders a release. What is wrong with it is reported.
 func (t *Template) one(ctx context.Context, i int, r *Release) ([]byte, error) {
-	id := r.Fact.ID
 	switch {
 	case r.Fact.Suspended:
 		return nil, nil
 	case r.Fact.Blocked != "":
-		code := t.side.codes[id]
-		if code == exit.OK {
-			code = exit.Failed
-		}
-		t.Code = exit.Worst(t.Code, code)
+		t.Code = exit.Worst(t.Code, cmp.Or(t.side.codes[r.Fact.ID], exit.Failed))
 		return nil, errors.New(r.Fact.Blocked)
 	case r.Artifact == "":
-		return nil, t.fail(r, errors.New("its chart was not fetched"))
+		return nil, t.fail(r, errNotFetched)
 	}
 	if t.o.Strict && len(r.Fact.Assumed) > 0 { // which is a warning of the fetch
 		t.Code = exit.Worst(t.Code, exit.Failed)
@@ -186,8 +177,7 @@ func (t *Template) one(ctx context.Context, i int, r *Release) ([]byte, error) {
 
 // fail reports a release that cannot be rendered.
 func (t *Template) fail(r *Release, err error) error {
-	f, code := notRendered(r, err)
+	code, err := t.Renderer.fail(r, err)
 	t.Code = exit.Worst(t.Code, code)
-	t.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object)})
-	return errors.New(f.Message)
+	return err
 }

@@ -65,7 +65,7 @@ func (m *Migration) lookIntoIndexes(ctx context.Context) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	if err := s.before.Resolve(ctx, wanted, false); err != nil {
+	if err := s.before.Resolve(ctx, func(r *foresee.Release) bool { return wanted[r.Fact.ID] }, false); err != nil {
 		return err
 	}
 	m.registry = map[migrate.ID]string{}
@@ -112,12 +112,13 @@ func (m *Migration) proveOnce(ctx context.Context) (*proof, error) {
 	s.before.LeaveOperated()
 	s.after.LeaveOperated()
 	pairs := plan.Match(s.before.Facts(), s.after.Facts())
-	wanted := map[plan.ID]bool{}
+	differs := map[plan.ID]bool{}
 	for _, p := range pairs {
 		if p.Differs() {
-			wanted[p.After.ID] = true
+			differs[p.After.ID] = true
 		}
 	}
+	wanted := func(r *foresee.Release) bool { return differs[r.Fact.ID] }
 	if err := errors.Join(s.before.Resolve(ctx, wanted, true), s.after.Resolve(ctx, wanted, true)); err != nil {
 		return nil, err
 	}

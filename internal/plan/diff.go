@@ -3,8 +3,6 @@ package plan
 import (
 	"bytes"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,38 +26,32 @@ type Diff struct {
 
 // Files compares two sets of files, sorted by name, in at most maxDiff bytes. It returns "" if nothing differs.
 func Files(before, after map[string][]byte) string {
-	names := maps.Clone(before)
-	if names == nil {
-		names = map[string][]byte{}
-	}
-	maps.Copy(names, after)
 	var b strings.Builder
 	left := 0
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		old, was := before[name]
-		now, is := after[name]
-		if was && is && bytes.Equal(old, now) {
-			continue
+	eachKey(before, after, func(name, change string) {
+		old, now := before[name], after[name]
+		if change == changeChanged && bytes.Equal(old, now) {
+			return
 		}
-		text := file(name, old, now, was, is)
+		text := file(name, change, old, now)
 		if b.Len()+len(text) > maxDiff {
 			left++
-			continue
+			return
 		}
 		b.WriteString(text)
-	}
+	})
 	if left > 0 {
 		fmt.Fprintf(&b, "%d more files differ\n", left)
 	}
 	return b.String()
 }
 
-func file(name string, old, now []byte, was, is bool) string {
+func file(name, change string, old, now []byte) string {
 	from, to := "a/"+name, "b/"+name
-	if !was {
+	switch change {
+	case changeAdded:
 		from = "/dev/null"
-	}
-	if !is {
+	case changeRemoved:
 		to = "/dev/null"
 	}
 	if !isText(old) || !isText(now) {

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -61,7 +60,7 @@ func (c *Change) spec(before, after *Operated) {
 	if before.FromStatus {
 		return
 	}
-	fields, omitted := Values(before.Spec, after.Spec, func(bool, []Step) bool { return false })
+	fields, omitted := Values(before.Spec, after.Spec, nil)
 	if len(fields) > 0 {
 		c.upgrade(Reason{Code: ReasonSpec, Text: "spec changed", Fields: fields, Omitted: omitted})
 	}
@@ -123,7 +122,7 @@ func (c *Change) dryRun(before, after *Release) {
 		return
 	}
 	fields, subcharts := old.differences(now)
-	bytes := before.Chart != nil && after.Chart != nil && before.Chart.Digest != "" && after.Chart.Digest != "" && before.Chart.Digest != after.Chart.Digest
+	bytes := before.Chart.differs(after.Chart)
 	note := ""
 	if bytes && !after.Operated.Git && before.Asked == after.Asked {
 		note = "a running operator keeps the archive that it has"
@@ -169,7 +168,7 @@ func (c *Change) Rendered(differs bool) {
 
 // mayDiffer is for charts of one version whose files are not known on both sides.
 func (c *Change) mayDiffer(before, after *Release) {
-	if before.Chart == nil || after.Chart == nil || before.Chart.Digest == "" || after.Chart.Digest == "" || before.Chart.Digest == after.Chart.Digest {
+	if !before.Chart.differs(after.Chart) {
 		return
 	}
 	c.upgrade(Reason{
@@ -213,24 +212,11 @@ func clashing(pairs []Pair, changes []Change) {
 
 // differences lists what two sets of digests differ in, sorted by name.
 func differences(before, after map[string]string) []Field {
-	names := map[string]bool{}
-	for _, m := range []map[string]string{before, after} {
-		for name := range m {
-			names[name] = true
-		}
-	}
 	var fields []Field
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		old, was := before[name]
-		now, is := after[name]
-		switch {
-		case !was:
-			fields = append(fields, Field{Path: name, Change: changeAdded})
-		case !is:
-			fields = append(fields, Field{Path: name, Change: changeRemoved})
-		case old != now:
-			fields = append(fields, Field{Path: name, Change: changeChanged})
+	eachKey(before, after, func(name, change string) {
+		if change != changeChanged || before[name] != after[name] {
+			fields = append(fields, Field{Path: name, Change: change})
 		}
-	}
+	})
 	return fields
 }

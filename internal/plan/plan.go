@@ -4,7 +4,6 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -341,7 +340,7 @@ func (c *Change) chart(before, after *Release) {
 		c.replace(before.Target, Reason{Code: ReasonChartName, Text: "chart name changed", Note: "uninstalled, then installed again", Before: old.String(), After: now.String()})
 	case renamed, other:
 		c.upgrade(chartReason(old, now))
-	case old.Digest != "" && now.Digest != "" && old.Digest != now.Digest:
+	case old.differs(now):
 		c.bytes(old, now)
 	}
 	if old.Source != now.Source && old.Source != "" && now.Source != "" {
@@ -389,27 +388,12 @@ func (c *Change) values(p Pair, text string) {
 
 // fields names the other fields that changed. They lead to no upgrade.
 func (c *Change) fields(before, after *Release) {
-	names := map[string]bool{}
-	for _, m := range []map[string]string{before.Fields, after.Fields} {
-		for name := range m {
-			names[name] = true
-		}
-	}
-	var fields []Field
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		old, was := before.Fields[name]
-		now, is := after.Fields[name]
-		switch {
-		case !was:
-			fields = append(fields, Field{Path: "spec." + name, Change: changeAdded})
-		case !is:
-			fields = append(fields, Field{Path: "spec." + name, Change: changeRemoved})
-		case old != now:
-			fields = append(fields, Field{Path: "spec." + name, Change: changeChanged})
-		}
-	}
+	fields := differences(before.Fields, after.Fields)
 	if len(fields) == 0 {
 		return
+	}
+	for i := range fields {
+		fields[i].Path = "spec." + fields[i].Path
 	}
 	text := "no upgrade by itself"
 	if c.Action != None {

@@ -79,6 +79,11 @@ type Chart struct {
 	Moving bool `json:"-"`
 }
 
+// differs reports whether two charts are known to have different bytes.
+func (c *Chart) differs(now *Chart) bool {
+	return c != nil && now != nil && c.Digest != "" && now.Digest != "" && c.Digest != now.Digest
+}
+
 func (c *Chart) String() string {
 	if c == nil {
 		return ""

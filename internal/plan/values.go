@@ -21,7 +21,7 @@ const (
 type Step = any
 
 // Values lists the paths at which two sets of composed values differ, sorted, and counts those that are too many.
-// Secret reports whether what one of the sides has at a path came from a Secret.
+// Secret reports whether what one of the sides has at a path came from a Secret; nil is for values that do not.
 func Values(before, after map[string]any, secret func(before bool, path []Step) bool) (fields []Field, omitted int) {
 	d := &difference{secret: secret}
 	d.maps(before, after, nil)
@@ -34,34 +34,46 @@ type difference struct {
 	omitted int
 }
 
+// Same reports whether two values are equal where their digest is made.
+func Same(before, after any) bool {
+	d := &difference{}
+	d.any(before, after, nil)
+	return len(d.fields) == 0
+}
+
 func (d *difference) note(change string, path []Step) {
 	if len(d.fields) >= maxFields {
 		d.omitted++
 		return
 	}
-	secret := change != changeAdded && d.secret(true, path) || change != changeRemoved && d.secret(false, path)
+	secret := d.secret != nil && (change != changeAdded && d.secret(true, path) || change != changeRemoved && d.secret(false, path))
 	d.fields = append(d.fields, Field{Path: Path(path), Change: change, Secret: secret})
 }
 
 func (d *difference) maps(before, after map[string]any, path []Step) {
-	keys := map[string]bool{}
-	for key := range before {
-		keys[key] = true
-	}
-	for key := range after {
-		keys[key] = true
-	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		at := append(slices.Clone(path), key)
-		old, was := before[key]
-		now, is := after[key]
+	eachKey(before, after, func(key, change string) {
+		if at := append(slices.Clone(path), key); change == changeChanged {
+			d.any(before[key], after[key], at)
+		} else {
+			d.note(change, at)
+		}
+	})
+}
+
+// eachKey visits the keys of two maps in order. A key that both have may have changed.
+func eachKey[V any](before, after map[string]V, visit func(key, change string)) {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		_, was := before[key]
+		_, is := after[key]
 		switch {
 		case !was:
-			d.note(changeAdded, at)
+			visit(key, changeAdded)
 		case !is:
-			d.note(changeRemoved, at)
+			visit(key, changeRemoved)
 		default:
-			d.any(old, now, at)
+			visit(key, changeChanged)
 		}
 	}
 }
