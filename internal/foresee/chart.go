@@ -42,6 +42,11 @@ func ContentDigest(st *store.Store, artifact string) string {
 	if err != nil {
 		return ""
 	}
+	return DigestOf(files)
+}
+
+// DigestOf is equal for files with equal names and bytes.
+func DigestOf(files map[string][]byte) string {
 	hash := godigest.SHA256.Digester()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		_, _ = fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(files[name]), files[name])

@@ -197,32 +197,39 @@ func (p *planner) refuse(n Note, hint string) {
 	}
 }
 
+// A change edits a document.
+type change func(d *edit.Document, root *yaml.Node) error
+
 // step edits the text of a draft. After an error it is as it was.
-func (t *draft) step(change func(d *edit.Document, root *yaml.Node) error) error {
-	text, err := edited(t.text, change)
-	if err != nil {
-		return err
+func (t *draft) step(changes ...change) error {
+	text, err := edited(t.text, changes...)
+	if err == nil {
+		t.text = text
 	}
-	t.text = text
-	return nil
+	return err
 }
 
 var errSeveral = errors.New("it holds several documents")
 
-func edited(text []byte, change func(d *edit.Document, root *yaml.Node) error) ([]byte, error) {
-	f := edit.Parse(text)
-	if len(f.Documents()) != 1 || f.Documents()[0].Root == nil {
-		return nil, errSeveral
+// edited is a text with changes. Each one finds the document as those before it left it: two changes beside each other in one
+// line cannot be made at once.
+func edited(text []byte, changes ...change) ([]byte, error) {
+	for _, change := range changes {
+		f := edit.Parse(text)
+		if len(f.Documents()) != 1 || f.Documents()[0].Root == nil {
+			return nil, errSeveral
+		}
+		d := f.Documents()[0]
+		if err := change(d, d.Root); err != nil {
+			return nil, err
+		}
+		var refusals map[*yaml.Node]error
+		text, _, refusals = f.Apply()
+		for _, err := range refusals {
+			return nil, err
+		}
 	}
-	d := f.Documents()[0]
-	if err := change(d, d.Root); err != nil {
-		return nil, err
-	}
-	out, _, refusals := f.Apply()
-	for _, err := range refusals {
-		return nil, err
-	}
-	return out, nil
+	return text, nil
 }
 
 // snapshot returns a function that puts everything back.

@@ -96,8 +96,7 @@ func (o *operated) migrate() error {
 		return err
 	}
 	name := o.sourceName(source)
-	fields := o.fields(source, name, release, from)
-	if err := o.rewrite(fields); err != nil {
+	if err := o.rewrite(o.fields(source, name, release, from)); err != nil {
 		return err
 	}
 	o.p.result.Operated = append(o.p.result.Operated, ID{releaseKind, o.namespace, o.t.head.Name})
@@ -134,7 +133,7 @@ func (o *operated) automation() {
 type chartSource struct {
 	kind, url      string
 	chart, version string
-	ref            []edit.Field
+	ref            fields
 	secret         string
 }
 
@@ -172,19 +171,19 @@ func (o *operated) gitSource(chart any, url, dir string) (*chartSource, error) {
 		return nil, fmt.Errorf("a GitRepository has no URL like %s: http, https or ssh", url)
 	}
 	ref := cmp.Or(str(chart, "ref"), "master")
+	key := "branch"
 	switch {
 	case commit().MatchString(ref):
-		s.ref = []edit.Field{{Key: "commit", Value: ref}}
+		key = "commit"
 	case shortSum().MatchString(ref):
 		o.hint = "write the whole commit into spec.chart.ref"
 		return nil, fmt.Errorf("spec.chart.ref is a commit that is cut off, which a GitRepository does not take")
 	case strings.HasPrefix(ref, "refs/"):
-		s.ref = []edit.Field{{Key: "name", Value: ref}}
+		key = "name"
 	case release().MatchString(ref):
-		s.ref = []edit.Field{{Key: "tag", Value: ref}}
-	default:
-		s.ref = []edit.Field{{Key: "branch", Value: ref}}
+		key = "tag"
 	}
+	s.ref = fields{scalar(key, ref)}
 	if name := str(chart, "secretRef", "name"); name != "" {
 		if ns := str(chart, "secretRef", "namespace"); ns != "" && ns != o.namespace {
 			o.hint = "copy the Secret into the namespace of the release"
@@ -204,7 +203,7 @@ func (o *operated) valuesFrom() ([][]edit.Field, error) {
 	var list [][]edit.Field
 	secrets, _ := o.spec["valueFileSecrets"].([]any)
 	for _, s := range secrets {
-		list = append(list, []edit.Field{{Key: "kind", Value: "Secret"}, {Key: "name", Value: str(s, "name")}})
+		list = append(list, fields{scalar("kind", "Secret"), scalar("name", str(s, "name"))})
 	}
 	entries, _ := o.spec["valuesFrom"].([]any)
 	for i, e := range entries {
@@ -226,22 +225,17 @@ func (o *operated) valuesFrom() ([][]edit.Field, error) {
 			o.hint = "copy it into the namespace of the release"
 			return nil, fmt.Errorf("spec.valuesFrom[%d] is in the namespace %s, and helm-controller reads those of the release only", i, ns)
 		}
-		fields := []edit.Field{{Key: "kind", Value: kind}, {Key: "name", Value: str(ref, "name")}}
-		if key := str(ref, "key"); key != "" {
-			fields = append(fields, edit.Field{Key: "valuesKey", Value: key})
-		}
-		if inside(ref, "optional") == true {
-			fields = append(fields, edit.Field{Key: "optional", Value: "true", Literal: true})
-		}
-		list = append(list, fields)
+		from := fields{scalar("kind", kind), scalar("name", str(ref, "name"))}
+		from.text("valuesKey", str(ref, "key"))
+		from.yes("optional", inside(ref, "optional") == true)
+		list = append(list, from)
 	}
 	return list, nil
 }
 
 // releaseName is that of the operator, which v2 would form in another way.
 func (o *operated) releaseName() (string, error) {
-	target := str(o.spec, "targetNamespace")
-	switch {
+	switch target := str(o.spec, "targetNamespace"); {
 	case str(o.spec, "releaseName") != "":
 		return "", nil
 	case o.namespace == "":
@@ -271,20 +265,16 @@ func (o *operated) sourceName(s *chartSource) string {
 	name := o.p.free(s.kind, o.namespace, s.url)
 	o.made[key] = name
 	o.p.names[ID{s.kind, o.namespace, name}] = true
-	meta := []edit.Field{{Key: "name", Value: name}}
-	if ns := o.t.head.Namespace; ns != "" {
-		meta = append(meta, edit.Field{Key: "namespace", Value: ns})
-	}
-	spec := []edit.Field{{Key: "interval", Value: sourceInterval}, {Key: "url", Value: s.url}}
-	if s.ref != nil {
-		spec = append(spec, edit.Field{Key: "ref", Fields: s.ref})
-	}
+	meta, spec := fields{scalar("name", name)}, fields{scalar("interval", sourceInterval), scalar("url", s.url)}
+	meta.text("namespace", o.t.head.Namespace)
+	spec.within("ref", s.ref...)
 	if s.secret != "" {
-		spec = append(spec, edit.Field{Key: "secretRef", Fields: []edit.Field{{Key: "name", Value: s.secret}}})
+		spec.within("secretRef", scalar("name", s.secret))
 	}
-	o.t.more = append(o.t.more, edit.Render([]edit.Field{
-		{Key: "apiVersion", Value: sourceGroup + "/v1"}, {Key: "kind", Value: s.kind}, {Key: "metadata", Fields: meta}, {Key: "spec", Fields: spec},
-	}, o.t.text))
+	source := fields{scalar("apiVersion", sourceGroup+"/v1"), scalar("kind", s.kind)}
+	source.within("metadata", meta...)
+	source.within("spec", spec...)
+	o.t.more = append(o.t.more, edit.Render(source, o.t.text))
 	return name
 }
 
@@ -319,135 +309,89 @@ func goes() []string {
 }
 
 func (o *operated) rewrite(fields []edit.Field) error {
-	steps := []func(d *edit.Document, root *yaml.Node) error{
-		func(d *edit.Document, root *yaml.Node) error {
-			return d.Set(child(root, "apiVersion"), releaseGroup+"/v2")
-		},
-	}
+	changes := []change{func(d *edit.Document, root *yaml.Node) error {
+		return d.Set(child(root, "apiVersion"), releaseGroup+"/v2")
+	}}
 	for _, name := range goes() {
 		if _, ok := o.spec[name]; ok {
-			steps = append(steps, func(d *edit.Document, root *yaml.Node) error { return d.ReplaceField(child(root, "spec"), name, nil) })
+			changes = append(changes, drop(name, "spec"))
 		}
 	}
-	if child(o.t.document.Root, "status") != nil {
-		steps = append(steps, func(d *edit.Document, root *yaml.Node) error { return d.ReplaceField(root, "status", nil) })
-	}
-	steps = append(steps, func(d *edit.Document, root *yaml.Node) error {
+	return o.t.step(append(changes, drop("status"), func(d *edit.Document, root *yaml.Node) error {
 		return d.ReplaceField(child(root, "spec"), "chart", fields)
-	})
-	for _, step := range steps {
-		if err := o.t.step(step); err != nil {
-			return err
-		}
-	}
-	return nil
+	})...)
 }
 
 // fields are those that replace spec.chart.
 func (o *operated) fields(s *chartSource, source, releaseName string, from [][]edit.Field) []edit.Field {
-	chart := []edit.Field{{Key: "chart", Value: s.chart}}
+	chart := fields{scalar("chart", s.chart)}
 	if s.kind == repositoryKind {
-		v := edit.Field{Key: "version", Value: s.version}
+		v := scalar("version", s.version)
 		if n := child(o.t.document.Root, "spec", "chart", "version"); n != nil {
 			v.Comment = n.LineComment
 		}
 		chart = append(chart, v)
 	} else {
-		chart = append(chart, edit.Field{Key: "reconcileStrategy", Value: "Revision"})
+		chart = append(chart, scalar("reconcileStrategy", "Revision"))
 	}
-	chart = append(chart, edit.Field{Key: "sourceRef", Fields: []edit.Field{{Key: "kind", Value: s.kind}, {Key: "name", Value: source}}})
-	fields := []edit.Field{{Key: "interval", Value: releaseInterval}, {Key: "chart", Fields: []edit.Field{{Key: "spec", Fields: chart}}}}
-	add := func(key, value string, literal bool) {
-		fields = append(fields, edit.Field{Key: key, Value: value, Literal: literal})
-	}
-	if releaseName != "" {
-		add("releaseName", releaseName, false)
-	}
-	if target := str(o.spec, "targetNamespace"); target != "" {
-		add("storageNamespace", target, false)
-	}
-	if seconds, ok := o.spec["timeout"]; ok {
-		add("timeout", fmt.Sprint(seconds)+"s", false)
-	}
-	add("maxHistory", fmt.Sprint(cmp.Or(o.spec["maxHistory"], any(operatorHistory))), true)
+	chart.within("sourceRef", scalar("kind", s.kind), scalar("name", source))
+	list := fields{scalar("interval", releaseInterval), {Key: "chart", Fields: fields{{Key: "spec", Fields: chart}}}}
+	list.text("releaseName", releaseName)
+	list.text("storageNamespace", str(o.spec, "targetNamespace"))
+	list.seconds("timeout", o.spec["timeout"])
+	list = append(list, literal("maxHistory", fmt.Sprint(cmp.Or(o.spec["maxHistory"], any(operatorHistory)))))
 	if len(from) > 0 {
-		fields = append(fields, edit.Field{Key: "valuesFrom", List: from})
+		list = append(list, edit.Field{Key: "valuesFrom", List: from})
 	}
 	if v := str(o.spec, "helmVersion"); v == "v2" {
 		o.lost("spec.helmVersion v2 is left out: the release has to be converted to Helm 3 first", "spec", "helmVersion")
 	}
-	return append(fields, o.actions()...)
+	o.actions(&list)
+	return list
 }
 
-// actions are install, upgrade, rollback and test, as the operator does them.
-func (o *operated) actions() []edit.Field {
+// actions adds install, upgrade, rollback and test, as the operator does them.
+func (o *operated) actions(list *fields) {
 	is := func(path ...string) bool { return inside(o.spec, path...) == true }
-	yes := func(key string) edit.Field { return edit.Field{Key: key, Value: "true", Literal: true} }
-	wait := is("wait")
+	wait, back, tests := is("wait"), is("rollback", "enable"), is("test", "enable")
 	if _, set := o.spec["wait"]; !set {
-		wait = is("rollback", "enable") || is("test", "enable")
+		wait = back || tests
 	}
-	var install, upgrade []edit.Field
-	if !wait {
-		install, upgrade = append(install, yes("disableWait")), append(upgrade, yes("disableWait"))
-	}
+	var install, upgrade, rollback, test fields
+	install.yes("disableWait", !wait)
 	if is("skipCRDs") {
-		install = append(install, edit.Field{Key: "crds", Value: "Skip"})
+		install.text("crds", "Skip")
 	}
-	if is("disableOpenAPIValidation") {
-		install = append(install, yes("disableOpenAPIValidation"))
-	}
-	install = append(install, edit.Field{Key: "remediation", Fields: []edit.Field{{Key: "retries", Value: "-1", Literal: true}}})
-	if is("forceUpgrade") {
-		upgrade = append(upgrade, yes("force"))
-	}
+	install.yes("disableOpenAPIValidation", is("disableOpenAPIValidation"))
+	install.within("remediation", literal("retries", "-1"))
+	upgrade.yes("disableWait", !wait)
+	upgrade.yes("force", is("forceUpgrade"))
 	reset, set := o.spec["resetValues"]
-	if reset == false || !set && group(o.t.head.APIVersion) == olderGroup {
-		upgrade = append(upgrade, yes("preserveValues"))
-	}
-	if is("rollback", "enable") {
+	upgrade.yes("preserveValues", reset == false || !set && group(o.t.head.APIVersion) == olderGroup)
+	if back {
 		retries := "0"
 		if is("rollback", "retry") {
-			retries = fmt.Sprint(cmp.Or(inside(o.spec, "rollback", "maxRetries"), any("5")))
-			if retries == "0" {
+			if retries = fmt.Sprint(cmp.Or(inside(o.spec, "rollback", "maxRetries"), any("5"))); retries == "0" {
 				retries = "-1"
 			}
 		}
-		upgrade = append(upgrade, edit.Field{Key: "remediation", Fields: []edit.Field{
-			{Key: "strategy", Value: "rollback"}, {Key: "retries", Value: retries, Literal: true}, yes("remediateLastFailure"),
-		}})
-	}
-	fields := []edit.Field{{Key: "install", Fields: install}}
-	if upgrade != nil {
-		fields = append(fields, edit.Field{Key: "upgrade", Fields: upgrade})
-	}
-	var rollback, test []edit.Field
-	if is("rollback", "enable") {
+		upgrade.within("remediation", scalar("strategy", "rollback"), literal("retries", retries), literal("remediateLastFailure", "true"))
 		for _, name := range []string{"recreate", "disableHooks", "force"} {
-			if is("rollback", name) {
-				rollback = append(rollback, yes(name))
-			}
+			rollback.yes(name, is("rollback", name))
 		}
-		if !is("rollback", "wait") {
-			rollback = append(rollback, yes("disableWait"))
-		}
-		if seconds := inside(o.spec, "rollback", "timeout"); seconds != nil {
-			rollback = append(rollback, edit.Field{Key: "timeout", Value: fmt.Sprint(seconds) + "s"})
-		}
-		fields = append(fields, edit.Field{Key: "rollback", Fields: rollback})
+		rollback.yes("disableWait", !is("rollback", "wait"))
+		rollback.seconds("timeout", inside(o.spec, "rollback", "timeout"))
 	}
-	if is("test", "enable") {
-		test = append(test, yes("enable"))
-		if is("test", "ignoreFailures") {
-			test = append(test, yes("ignoreFailures"))
-		}
-		if seconds := inside(o.spec, "test", "timeout"); seconds != nil {
-			test = append(test, edit.Field{Key: "timeout", Value: fmt.Sprint(seconds) + "s"})
-		}
+	if tests {
+		test.yes("enable", true)
+		test.yes("ignoreFailures", is("test", "ignoreFailures"))
+		test.seconds("timeout", inside(o.spec, "test", "timeout"))
 		if inside(o.spec, "test", "cleanup") != nil {
 			o.lost("spec.test.cleanup is left out: it is about Helm 2 alone", "spec", "test", "cleanup")
 		}
-		fields = append(fields, edit.Field{Key: "test", Fields: test})
 	}
-	return slices.DeleteFunc(fields, func(f edit.Field) bool { return f.Fields == nil })
+	list.within("install", install...)
+	list.within("upgrade", upgrade...)
+	list.within("rollback", rollback...)
+	list.within("test", test...)
 }

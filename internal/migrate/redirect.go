@@ -61,16 +61,16 @@ func (p *planner) redirect(t *draft, to Mirror) {
 		stays("in another cluster it is another one")
 		return
 	}
-	back := t.snapshot()
 	if fields[0].Value = urls[0]; text(at) == urls[0] {
 		fields = nil
 	}
+	var changes []change
 	for _, f := range fields {
-		if err := t.step(func(d *edit.Document, root *yaml.Node) error { return setField(d, child(root, "spec"), f) }); err != nil {
-			back()
-			stays(err.Error(), at)
-			return
-		}
+		changes = append(changes, func(d *edit.Document, root *yaml.Node) error { return setField(d, child(root, "spec"), f) })
+	}
+	if err := t.step(changes...); err != nil {
+		stays(err.Error(), at)
+		return
 	}
 	p.result.Redirected = append(p.result.Redirected, t.objects...)
 	if bytes.Equal(t.text, t.document.Text()) {
@@ -91,18 +91,18 @@ func ownAccess() []string {
 
 // fields are those of a source that uses the mirror, its URL first. Those without a value are removed.
 func (m Mirror) fields(t *draft) []edit.Field {
-	fields, insecure := []edit.Field{{Key: "url"}}, edit.Field{Key: "insecure", Literal: true}
+	list, insecure := fields{{Key: "url"}}, literal("insecure", "")
 	if t.head.Kind == repositoryKind {
-		fields = append(fields, edit.Field{Key: "type", Value: "oci"})
+		list.text("type", "oci")
 	}
 	if m.Plain {
 		insecure.Value = "true"
 	}
-	fields = append(fields, insecure)
+	list = append(list, insecure)
 	for _, name := range append(ownAccess(), "passCredentials") {
-		fields = append(fields, edit.Field{Key: name})
+		list = append(list, edit.Field{Key: name})
 	}
-	return fields
+	return list
 }
 
 func setField(d *edit.Document, spec *yaml.Node, f edit.Field) error {

@@ -216,15 +216,13 @@ func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
 // refer replaces a chart template by a reference.
 func refer(d *edit.Document, root *yaml.Node, name string) error {
 	chart := child(root, "spec", "chart")
-	fields := []edit.Field{{Key: "kind", Value: ociKind}, {Key: "name", Value: name}}
-	if ns := child(chart, "spec", "sourceRef", "namespace"); ns != nil {
-		fields = append(fields, edit.Field{Key: "namespace", Value: ns.Value})
-	}
+	to := fields{scalar("kind", ociKind), scalar("name", name)}
+	to.text("namespace", text(child(chart, "spec", "sourceRef", "namespace")))
 	var moved []string
 	if v := child(chart, "spec", "version"); v != nil && v.LineComment != "" {
 		moved = append(moved, v.LineComment)
 	}
-	return d.ReplaceField(child(root, "spec"), "chart", []edit.Field{{Key: "chartRef", Fields: fields}}, moved...)
+	return d.ReplaceField(child(root, "spec"), "chart", fields{{Key: "chartRef", Fields: to}}, moved...)
 }
 
 func (p *planner) lost(m *move) {
@@ -274,40 +272,20 @@ var exact = sync.OnceValue(func() *regexp.Regexp {
 })
 
 func (p *planner) sourceText(key sourceKey, m *move, name string) ([]byte, error) {
-	text := m.repository.document.Text()
-	steps := []func(*edit.Document, *yaml.Node) error{
+	changes := []change{
 		func(d *edit.Document, root *yaml.Node) error { return p.rename(d, root, m, name) },
 		func(d *edit.Document, root *yaml.Node) error {
 			return d.InsertFields(child(root, "spec"), "url", p.sourceFields(key, m, child(root, "spec")))
 		},
-	}
-	drop := func(parent []string, name string) {
-		steps = append(steps, func(d *edit.Document, root *yaml.Node) error {
-			if at := child(root, parent...); child(at, name) != nil {
-				return d.ReplaceField(at, name, nil)
-			}
-			return nil
-		})
-	}
-	for _, field := range []string{"type", "passCredentials", "accessFrom"} {
-		drop([]string{"spec"}, field)
+		drop("type", "spec"), drop("passCredentials", "spec"), drop("accessFrom", "spec"), drop("status"),
 	}
 	if m.indexed {
-		drop([]string{"spec"}, "certSecretRef")
-		if !m.passes() {
-			drop([]string{"spec"}, "secretRef")
-		}
-		drop([]string{"spec"}, "timeout")
-		drop([]string{"spec"}, "provider")
+		changes = append(changes, drop("certSecretRef", "spec"), drop("timeout", "spec"), drop("provider", "spec"))
 	}
-	drop(nil, "status")
-	var err error
-	for _, step := range steps {
-		if text, err = edited(text, step); err != nil {
-			return nil, err
-		}
+	if m.indexed && !m.passes() {
+		changes = append(changes, drop("secretRef", "spec"))
 	}
-	return text, nil
+	return edited(m.repository.document.Text(), changes...)
 }
 
 // rename sets the scalars that an OCIRepository has in common with a HelmRepository.
@@ -338,28 +316,27 @@ func (p *planner) rename(d *edit.Document, root *yaml.Node, m *move, name string
 }
 
 func (p *planner) sourceFields(key sourceKey, m *move, spec *yaml.Node) []edit.Field {
-	ref := edit.Field{Key: "semver", Value: cmp.Or(key.version, "*")}
+	ref := scalar("semver", cmp.Or(key.version, "*"))
 	if exact().MatchString(key.version) {
-		ref = edit.Field{Key: "tag", Value: strings.ReplaceAll(key.version, "+", "_")}
+		ref = scalar("tag", strings.ReplaceAll(key.version, "+", "_"))
 	}
 	if v := child(m.t.document.Root, "spec", "chart", "spec", "version"); v != nil {
 		ref.Comment = v.LineComment
 	}
-	fields := []edit.Field{
-		{Key: "ref", Fields: []edit.Field{ref}},
-		{Key: "layerSelector", Fields: []edit.Field{{Key: "mediaType", Value: chartMediaType}, {Key: "operation", Value: "copy"}}},
-	}
+	var list fields
 	if child(spec, "interval") == nil {
-		fields = append([]edit.Field{{Key: "interval", Value: key.interval}}, fields...)
+		list = fields{scalar("interval", key.interval)}
 	}
+	list.within("ref", ref)
+	list.within("layerSelector", scalar("mediaType", chartMediaType), scalar("operation", "copy"))
 	if verify, ok := inside(m.release.Content, "spec", "chart", "spec", "verify").(map[string]any); ok {
-		check := edit.Field{Key: "verify", Fields: []edit.Field{{Key: "provider", Value: cmp.Or(str(verify, "provider"), "cosign")}}}
+		check := fields{scalar("provider", cmp.Or(str(verify, "provider"), "cosign"))}
 		if name := str(verify, "secretRef", "name"); name != "" {
-			check.Fields = append(check.Fields, edit.Field{Key: "secretRef", Fields: []edit.Field{{Key: "name", Value: name}}})
+			check.within("secretRef", scalar("name", name))
 		}
-		fields = append(fields, check)
+		list.within("verify", check...)
 	}
-	return fields
+	return list
 }
 
 // users counts the releases and charts that get a chart from a repository.

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	godigest "github.com/opencontainers/go-digest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -89,59 +87,45 @@ func once(list []*admission.Admitted) []*admission.Admitted {
 }
 
 // compareOperated compares the chart of a release that was of Flux 1.
-func (p *proof) compareOperated(s *sides, after *foresee.Release, charts map[migrate.ID]*operatedChart) {
-	found := proven{id: idOf(after), file: after.Object.Pos.String(), code: s.after.CodeOf(after.Fact.ID)}
+func (s *sides) compareOperated(after *foresee.Release, charts map[migrate.ID]*operatedChart) proven {
+	found := proven{id: idOf(after.Object), pos: after.Object.Pos, is: unknown, code: s.after.CodeOf(after.Fact.ID)}
 	before := charts[found.id]
-	if after.Fact.Blocked == "" && after.Artifact != "" && before != nil && before.digest != "" {
-		chart := after.Fact.Chart
-		now := digestWithoutVersion(after.Store, after.Artifact)
-		if now == before.digest {
-			found.text = fmt.Sprintf("the same chart before and after: %s %s (%s)", chart.Name, chart.Version, cmp.Or(chart.Digest, now))
-			p.same = append(p.same, found)
-			return
-		}
-		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not that of the operator (%s)", chart.Name, chart.Version, digest.Short(now), digest.Short(before.digest))
-		p.differ = append(p.differ, found)
-		return
-	}
+	known := before != nil && before.digest != ""
 	switch {
-	case after.Fact.Blocked != "" && found.code != exit.Transient && before != nil && before.digest != "":
-		found.text = after.Fact.Blocked
-		p.differ = append(p.differ, found)
-		return
 	case after.Fact.Blocked != "":
 		found.text = after.Fact.Blocked
+		if known && found.code != exit.Transient {
+			found.is = differs
+		}
+	case known && after.Artifact != "":
+		chart, now := after.Fact.Chart, digestWithoutVersion(after.Store, after.Artifact)
+		found.is, found.text = same, fmt.Sprintf("the same chart before and after: %s %s (%s)", chart.Name, chart.Version, cmp.Or(chart.Digest, now))
+		if now != before.digest {
+			found.is = differs
+			found.text = fmt.Sprintf("its chart would be %s %s (%s), and not that of the operator (%s)", chart.Name, chart.Version, digest.Short(now), digest.Short(before.digest))
+		}
 	case before == nil:
 		found.text = "the chart of the HelmRelease of Flux 1 is not known here"
 	default:
 		found.text, found.code = before.text, before.code
 	}
-	p.unknown = append(p.unknown, found)
+	return found
 }
 
 // digestWithoutVersion is equal for charts whose files are, except for the version: that of a chart from Git gets the commit in
 // Flux 2, so that each one is an upgrade, as it is for the operator. It is "" for a chart that cannot be read.
 func digestWithoutVersion(st *store.Store, artifact string) string {
 	files, err := reconcile.ChartFiles(st, artifact)
+	var about map[string]any
+	if err == nil {
+		err = yaml.Unmarshal(files["Chart.yaml"], &about)
+	}
+	delete(about, "version")
+	if err == nil {
+		files["Chart.yaml"], err = yaml.Marshal(about)
+	}
 	if err != nil {
 		return ""
 	}
-	hash := godigest.SHA256.Digester()
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		text := files[name]
-		if name == "Chart.yaml" {
-			var about map[string]any
-			if err := yaml.Unmarshal([]byte(text), &about); err != nil {
-				return ""
-			}
-			delete(about, "version")
-			plain, err := yaml.Marshal(about)
-			if err != nil {
-				return ""
-			}
-			text = plain
-		}
-		_, _ = fmt.Fprintf(hash.Hash(), "%q %d\n%s", name, len(text), text)
-	}
-	return hash.Digest().String()
+	return foresee.DigestOf(files)
 }

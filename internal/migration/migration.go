@@ -138,7 +138,7 @@ func (m *Migration) objects() []*migrate.Object {
 
 func (m *Migration) object(obj *manifest.Object, cluster string, asked bool) *migrate.Object {
 	o := &migrate.Object{
-		ID: migrate.ID{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}, APIVersion: obj.APIVersion, Cluster: cluster,
+		ID: idOf(obj), APIVersion: obj.APIVersion, Cluster: cluster,
 		Content: obj.Content, Shown: obj.Pos.File, Line: obj.Pos.Line, By: obj.Built, Asked: asked,
 	}
 	switch file := m.found.File(obj.Pos.File); {
@@ -199,7 +199,7 @@ func (m *Migration) plan(ctx context.Context) error {
 			return err
 		}
 	}
-	var p *proof
+	var p proof
 	for round := 0; ; round++ {
 		m.result = migrate.Plan(m.input())
 		if m.readOnly() {
@@ -212,7 +212,7 @@ func (m *Migration) plan(ctx context.Context) error {
 		if p, err = m.proveOnce(ctx); err != nil {
 			return err
 		}
-		if len(p.differ) == 0 {
+		if len(p.found(differs)) == 0 {
 			break
 		}
 		if round == maxRounds || !m.leave(p) {
@@ -222,7 +222,7 @@ func (m *Migration) plan(ctx context.Context) error {
 			break
 		}
 	}
-	p.say(m)
+	m.say(p)
 	return nil
 }
 

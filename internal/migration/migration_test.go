@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/helmtest/inputs"
 	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/session"
@@ -102,7 +103,7 @@ func TestLeave(t *testing.T) {
 	w, _, printed := work(t, map[string]string{"all.yaml": old})
 	m := &Migration{Work: w, left: map[migrate.ID]bool{}}
 	id := migrate.ID{Kind: "HelmRelease", Namespace: "apps", Name: "one"}
-	p := &proof{differ: []proven{{id: id, file: "all.yaml:7:1", text: "its values would be others", code: exit.Transient}}}
+	p := proof{{is: differs, id: id, pos: manifest.Pos{File: "all.yaml", Line: 7, Column: 1}, text: "its values would be others", code: exit.Transient}}
 	if !m.leave(p) || !m.left[id] || m.Code != exit.Transient {
 		t.Errorf("left %v, code %d", m.left, m.Code)
 	}
@@ -112,10 +113,10 @@ func TestLeave(t *testing.T) {
 	if m.leave(p) {
 		t.Error("a release is left out twice")
 	}
-	if m.leave(&proof{differ: []proven{{text: "the manifests cannot be built any more"}}}) {
+	if m.leave(proof{{is: differs, text: "the manifests cannot be built any more"}}) {
 		t.Error("what is no object is left out")
 	}
-	if m.leave(&proof{}) {
+	if m.leave(nil) {
 		t.Error("nothing differs, and something is left out")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -22,18 +23,30 @@ import (
 )
 
 // proof is what became of the HelmReleases whose source is written in another way.
-type proof struct {
-	same    []proven
-	differ  []proven // these must stay as they are
-	unknown []proven
-}
+type proof []proven
 
-// proven is a HelmRelease with what was found.
+// verdict is what the edits make of an object.
+type verdict int
+
+const (
+	untouched verdict = iota // nothing is said of it
+	same
+	differs // it must stay as it is
+	unknown
+)
+
+// proven is an object with what was found.
 type proven struct {
 	id   migrate.ID
-	file string
+	pos  manifest.Pos
+	is   verdict
 	text string
 	code int // of what failed
+}
+
+// found are those with a verdict.
+func (p proof) found(is verdict) []proven {
+	return slices.DeleteFunc(slices.Clone(p), func(d proven) bool { return d.is != is })
 }
 
 // sides are the manifests before and after the edits.
@@ -70,7 +83,7 @@ func (m *Migration) lookIntoIndexes(ctx context.Context) error {
 	}
 	m.registry = map[migrate.ID]string{}
 	for _, r := range s.before.Releases {
-		id := migrate.ID{Kind: r.Object.Kind, Namespace: r.Object.Namespace, Name: r.Object.Name}
+		id := idOf(r.Object)
 		if strings.HasPrefix(r.URL, "oci://") {
 			m.registry[id], _, _ = manifest.SplitReference(r.URL)
 		}
@@ -94,7 +107,7 @@ func (m *Migration) indexed(r *foresee.Release) bool {
 }
 
 // proveOnce resolves the releases that the edits concern, before and after them.
-func (m *Migration) proveOnce(ctx context.Context) (*proof, error) {
+func (m *Migration) proveOnce(ctx context.Context) (proof, error) {
 	s := &sides{}
 	defer s.close()
 	quiet := m.Silent()
@@ -112,83 +125,73 @@ func (m *Migration) proveOnce(ctx context.Context) (*proof, error) {
 	s.before.LeaveOperated()
 	s.after.LeaveOperated()
 	pairs := plan.Match(s.before.Facts(), s.after.Facts())
-	differs := map[plan.ID]bool{}
+	moved := map[plan.ID]bool{}
 	for _, p := range pairs {
 		if p.Differs() {
-			differs[p.After.ID] = true
+			moved[p.After.ID] = true
 		}
 	}
-	wanted := func(r *foresee.Release) bool { return differs[r.Fact.ID] }
+	wanted := func(r *foresee.Release) bool { return moved[r.Fact.ID] }
 	if err := errors.Join(s.before.Resolve(ctx, wanted, true), s.after.Resolve(ctx, wanted, true)); err != nil {
 		return nil, err
 	}
-	p := &proof{}
 	operated, err := m.operated(ctx, s)
 	if err != nil {
 		return nil, err
 	}
+	var p proof
 	for _, pair := range pairs {
 		if pair.Before == nil {
-			p.compareOperated(s, s.after.Of(pair.After), operated)
+			p = append(p, s.compareOperated(s.after.Of(pair.After), operated))
+		} else {
+			p = append(p, s.compare(pair))
 		}
-		p.compare(s, pair)
 	}
-	p.compareOthers(s)
-	if m.o.Must {
-		for _, d := range p.unknown {
-			d.text = "it is not known whether its chart stays the same: " + d.text
-			p.differ = append(p.differ, d)
+	p = append(p, s.compareOthers()...)
+	for i := range p {
+		if m.o.Must && p[i].is == unknown {
+			p[i].is, p[i].text = differs, notKnown+p[i].text
 		}
-		p.unknown = nil
 	}
-	if s.after.Code > s.before.Code && len(p.differ) == 0 {
-		p.differ = append(p.differ, proven{text: "the manifests cannot be built any more", code: s.after.Code})
+	if s.after.Code > s.before.Code && len(p.found(differs)) == 0 {
+		p = append(p, proven{is: differs, text: "the manifests cannot be built any more", code: s.after.Code})
 	}
 	return p, nil
 }
 
+const notKnown = "it is not known whether its chart stays the same: "
+
 // compare says what the edits make of a release.
-func (p *proof) compare(s *sides, pair plan.Pair) {
-	switch {
-	case pair.Before == nil:
-		return
-	case pair.After == nil:
-		b := s.before.Of(pair.Before)
-		p.differ = append(p.differ, proven{id: idOf(b), file: b.Object.Pos.File, text: "it would not be there any more"})
-		return
-	}
+func (s *sides) compare(pair plan.Pair) proven {
 	before, after := s.before.Of(pair.Before), s.after.Of(pair.After)
-	found := proven{id: idOf(before), file: before.Object.Pos.String()}
+	found := proven{id: idOf(before.Object), pos: before.Object.Pos}
 	b, a := pair.Before, pair.After
-	switch differs := pair.Before.Origin != pair.After.Origin; {
-	case a.Suspended && differs:
-		found.text = "it is suspended"
-		p.unknown = append(p.unknown, found)
+	switch {
+	case a == nil:
+		found.is, found.text, found.pos.Line = differs, "it would not be there any more", 0
+	case a.Suspended && b.Origin != a.Origin:
+		found.is, found.text = unknown, "it is suspended"
 	case b.Blocked == "" && a.Blocked != "":
-		found.text, found.code = a.Blocked, s.after.CodeOf(a.ID)
+		found.is, found.text, found.code = differs, a.Blocked, s.after.CodeOf(a.ID)
 		if found.code == exit.Transient {
-			p.unknown = append(p.unknown, found)
-			return
+			found.is = unknown
 		}
-		p.differ = append(p.differ, found)
 	case b.ValuesKey != a.ValuesKey && b.Blocked == "":
 		differ := plan.Reason{Text: "its values would be others"}
 		differ.Fields, differ.Omitted = foresee.DifferentValues(before, after)
-		found.text = differ.Sentence()
-		p.differ = append(p.differ, found)
+		found.is, found.text = differs, differ.Sentence()
 	case b.Blocked == "" && found.differs(before.Object, after.Object):
-		p.differ = append(p.differ, found)
-	case !differs:
+	case b.Origin == a.Origin:
 	case b.Blocked != "":
-		found.text, found.code = b.Blocked, s.before.CodeOf(b.ID)
-		p.unknown = append(p.unknown, found)
+		found.is, found.text, found.code = unknown, b.Blocked, s.before.CodeOf(b.ID)
 	default:
-		p.compareCharts(found, before, after)
+		found.compareCharts(before, after)
 	}
+	return found
 }
 
 // compareOthers says what the edits make of all other objects.
-func (p *proof) compareOthers(s *sides) {
+func (s *sides) compareOthers() (p proof) {
 	type key struct {
 		cluster string
 		id      migrate.ID
@@ -198,57 +201,57 @@ func (p *proof) compareOthers(s *sides) {
 		for _, in := range inputs {
 			for _, o := range in.Inventory.Objects() {
 				if o.Origin == nil && o.Kind != helmv2.HelmReleaseKind {
-					visit(key{in.Cluster, migrate.ID{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}}, o)
+					visit(key{in.Cluster, idOf(o)}, o)
 				}
 			}
 		}
 	}
 	each(s.before.Inputs, func(k key, o *manifest.Object) { before[k] = o })
 	each(s.after.Inputs, func(k key, o *manifest.Object) {
-		found := proven{id: k.id, file: o.Pos.String()}
+		found := proven{id: k.id, pos: o.Pos}
 		if old := before[k]; old != nil && found.differs(old, o) {
-			p.differ = append(p.differ, found)
+			p = append(p, found)
 		}
 	})
+	return p
 }
 
 // differs reports whether an object is another one in more than the version.
 func (d *proven) differs(before, after *manifest.Object) bool {
 	fields := migrate.Differences(before.Content, after.Content)
-	d.text = strings.Join(fields, ", ") + " would be different"
+	if len(fields) > 0 {
+		d.is, d.text = differs, strings.Join(fields, ", ")+" would be different"
+	}
 	return len(fields) > 0
 }
 
-func (p *proof) compareCharts(found proven, before, after *foresee.Release) {
+func (d *proven) compareCharts(before, after *foresee.Release) {
 	b, a := before.Fact.Chart, after.Fact.Chart
 	if b == nil || a == nil || before.Artifact == "" || after.Artifact == "" {
-		found.text = "no chart was found"
-		p.unknown = append(p.unknown, found)
+		d.is, d.text = unknown, "no chart was found"
 		return
 	}
 	old, now := foresee.ContentDigest(before.Store, before.Artifact), foresee.ContentDigest(after.Store, after.Artifact)
 	version, _, _ := strings.Cut(a.Version, "+")
 	switch {
 	case old == "" || now == "":
-		found.text = "the chart cannot be read"
-		p.unknown = append(p.unknown, found)
+		d.is, d.text = unknown, "the chart cannot be read"
 	case old != now || b.Name != a.Name:
-		found.text = fmt.Sprintf("its chart would be %s %s (%s), and not %s %s (%s)", a.Name, version, digest.Short(now), b.Name, b.Version, digest.Short(old))
-		p.differ = append(p.differ, found)
+		d.is = differs
+		d.text = fmt.Sprintf("its chart would be %s %s (%s), and not %s %s (%s)", a.Name, version, digest.Short(now), b.Name, b.Version, digest.Short(old))
 	default:
-		found.text = fmt.Sprintf("the same chart before and after: %s %s (%s)", b.Name, b.Version, cmp.Or(b.Digest, now))
-		p.same = append(p.same, found)
+		d.is, d.text = same, fmt.Sprintf("the same chart before and after: %s %s (%s)", b.Name, b.Version, cmp.Or(b.Digest, now))
 	}
 }
 
-func idOf(r *foresee.Release) migrate.ID {
-	return migrate.ID{Kind: r.Object.Kind, Namespace: r.Object.Namespace, Name: r.Object.Name}
+func idOf(o *manifest.Object) migrate.ID {
+	return migrate.ID{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
 // leave leaves out the releases that would change, and reports them. It is false if that is no way to go on.
-func (m *Migration) leave(p *proof) bool {
+func (m *Migration) leave(p proof) bool {
 	more := false
-	for _, d := range p.differ {
+	for _, d := range p.found(differs) {
 		if d.id.Name == "" || m.left[d.id] {
 			return false
 		}
@@ -260,21 +263,15 @@ func (m *Migration) leave(p *proof) bool {
 }
 
 func (m *Migration) sayOf(code finding.Code, d proven, prefix string) {
-	at, _, _ := strings.Cut(d.file, ":")
-	line := 0
-	_, _ = fmt.Sscanf(strings.TrimPrefix(d.file, at+":"), "%d", &line)
-	m.report(code, migrate.Note{ID: d.id, File: at, Line: line, Text: prefix + d.text})
+	m.report(code, migrate.Note{ID: d.id, File: d.pos.File, Line: d.pos.Line, Text: prefix + d.text})
 }
 
 // say prints what was found.
-func (p *proof) say(m *Migration) {
-	if p == nil {
-		return
-	}
-	for _, d := range p.same {
+func (m *Migration) say(p proof) {
+	for _, d := range p.found(same) {
 		m.Worker.Console.Info(console.Subject{Kind: d.id.Kind, Namespace: d.id.Namespace, Name: d.id.Name}, d.text)
 	}
-	for _, d := range p.unknown {
-		m.sayOf(finding.NotCompared, d, "it is not known whether its chart stays the same: ")
+	for _, d := range p.found(unknown) {
+		m.sayOf(finding.NotCompared, d, notKnown)
 	}
 }
