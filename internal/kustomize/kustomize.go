@@ -5,6 +5,7 @@ package kustomize
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -52,7 +52,6 @@ type Build struct {
 	Budget  *Budget
 	What    string         // is built, for errors
 	Patched func(PatchUse) // called after each patch with a target, nil for nothing
-	Patches *Patches       // of the builds of a repository, nil to keep none
 
 	ctx     context.Context
 	factory *resmap.Factory
@@ -181,33 +180,26 @@ func (a *accumulator) order(o *types.SortOptions) error {
 	for i, kind := range last {
 		ranks[kind] = i + 1
 	}
-	or := func(text, otherwise string) string {
-		if text == "" {
-			return otherwise
-		}
-		return text
-	}
 	type sortable struct {
 		r         *resource.Resource
 		gvk       resid.Gvk
 		text, key string
 	}
-	list := make([]sortable, len(a.list))
-	for i, r := range a.list {
+	var list []sortable
+	for _, r := range a.list {
 		id := r.CurId()
-		list[i] = sortable{r, id.Gvk, or(id.Group, "~G") + "_" + or(id.Version, "~V") + "_" + or(id.Kind, "~K"), id.Gvk.String() + "|" + or(id.Namespace, "~X") + "|" + or(id.Name, "~N")}
+		text := strings.Join([]string{cmp.Or(id.Group, "~G"), cmp.Or(id.Version, "~V"), cmp.Or(id.Kind, "~K")}, "_")
+		list = append(list, sortable{r, id.Gvk, text, strings.Join([]string{id.Gvk.String(), cmp.Or(id.Namespace, "~X"), cmp.Or(id.Name, "~N")}, "|")})
 	}
-	sort.SliceStable(list, func(i, j int) bool {
-		x, y := list[i], list[j]
-		switch rx, ry := ranks[x.gvk.Kind], ranks[y.gvk.Kind]; {
+	slices.SortStableFunc(list, func(x, y sortable) int {
+		order := strings.Compare(x.text, y.text)
+		switch {
 		case x.gvk.Equals(y.gvk):
-			return x.key < y.key
-		case rx != ry:
-			return rx < ry
+			return strings.Compare(x.key, y.key)
 		case x.gvk.Kind == types.NamespaceKind && y.gvk.Kind == types.NamespaceKind && (x.gvk.Group == "" || y.gvk.Group == ""):
-			return x.text > y.text
+			order = -order
 		}
-		return x.text < y.text
+		return cmp.Or(cmp.Compare(ranks[x.gvk.Kind], ranks[y.gvk.Kind]), order)
 	})
 	for i, s := range list {
 		a.list[i] = s.r

@@ -31,16 +31,11 @@ func textsOf(files map[string]string) Texts {
 // built builds /k.
 func built(t *testing.T, texts Texts) ([]map[string]any, []string, error) {
 	t.Helper()
-	return builtWith(t, texts, nil)
-}
-
-func builtWith(t *testing.T, texts Texts, patches *Patches) ([]map[string]any, []string, error) {
-	t.Helper()
 	k, file, err := texts.Kustomization("/k")
 	if err != nil {
 		return nil, nil, err
 	}
-	b := &Build{Source: texts, Budget: NewBudget(func(error) {}), What: "k", Patches: patches}
+	b := &Build{Source: texts, Budget: NewBudget(func(error) {}), What: "k"}
 	objects, err := b.Run(t.Context(), "/k", file, k)
 	if err != nil {
 		return nil, nil, err
@@ -94,19 +89,16 @@ func byKustomize(t *testing.T, texts Texts) (contents []map[string]any, err erro
 	return contents, nil
 }
 
-// same compares a build, and another with the patches of the first, with that of kustomize. It returns the error of the latter.
+// same compares a build with that of kustomize. It returns the error of the latter.
 func same(t *testing.T, texts Texts) error {
 	t.Helper()
 	want, wantErr := byKustomize(t, texts)
-	patches := &Patches{}
-	for range 2 {
-		got, _, err := builtWith(t, texts, patches)
-		switch {
-		case (err == nil) != (wantErr == nil):
-			t.Errorf("error %v\nof kustomize %v", err, wantErr)
-		case err == nil && !reflect.DeepEqual(plain(t, got), plain(t, want)):
-			t.Errorf("built:\n%s\nby kustomize:\n%s", text(got), text(want))
-		}
+	got, _, err := built(t, texts)
+	switch {
+	case (err == nil) != (wantErr == nil):
+		t.Errorf("error %v\nof kustomize %v", err, wantErr)
+	case err == nil && !reflect.DeepEqual(plain(t, got), plain(t, want)):
+		t.Errorf("built:\n%s\nby kustomize:\n%s", text(got), text(want))
 	}
 	return wantErr
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
 	"sigs.k8s.io/kustomize/api/filters/patchjson6902"
@@ -24,51 +23,6 @@ type patchTransformer struct {
 	target  *types.Selector
 	options *types.PatchArgs
 	steps   []string // of a JSON patch, each up to a copy
-}
-
-func newPatchTransformer(s Source) *patchTransformer { return &patchTransformer{source: s} }
-
-// Patches keeps patches that stand in their kustomization and have a target: a repository often has one for all of its builds.
-// The zero value is ready, and may be used by several goroutines.
-type Patches struct {
-	mu    sync.Mutex
-	known map[patchKey]*patchTransformer
-}
-
-type patchKey struct {
-	text    string
-	target  types.Selector
-	options types.PatchArgs
-}
-
-// maxPatches bounds the patches that are kept.
-const maxPatches = 64
-
-// patch returns the transformer of an entry of patches.
-func (t *target) patch(patch *types.Patch) (*patchTransformer, error) {
-	if t.Patches == nil || patch.Target == nil || patch.Path != "" {
-		p := newPatchTransformer(t.Source)
-		return p, t.configure("PatchTransformer", p, patch)
-	}
-	key := patchKey{text: patch.Patch, target: *patch.Target}
-	if patch.Options != nil {
-		key.options = *patch.Options
-	}
-	t.Patches.mu.Lock()
-	defer t.Patches.mu.Unlock()
-	if p := t.Patches.known[key]; p != nil {
-		return p, nil
-	}
-	p := newPatchTransformer(t.Source)
-	if err := t.configure("PatchTransformer", p, patch); err != nil {
-		return nil, err
-	}
-	p.source = nil // of this build
-	if t.Patches.known == nil || len(t.Patches.known) == maxPatches {
-		t.Patches.known = map[patchKey]*patchTransformer{}
-	}
-	t.Patches.known[key] = p
-	return p, nil
 }
 
 // Config reads the configuration of a PatchTransformer or PatchJson6902Transformer.

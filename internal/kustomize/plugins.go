@@ -50,8 +50,8 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 	}
 	for i := range k.Patches {
 		patch := &k.Patches[i]
-		p, err := t.patch(patch)
-		if err != nil {
+		p := &patchTransformer{source: t.Source}
+		if err := t.configure("PatchTransformer", p, patch); err != nil {
 			return nil, t.entry(err, "patches", i, patch.Path)
 		}
 		list = append(list, transformer{p, t.configured("PatchTransformer"), patch, i})
@@ -81,7 +81,7 @@ func (t *target) transformers(c *config) ([]transformer, error) {
 		add("AnnotationsTransformer", &builtins.AnnotationsTransformerPlugin{Annotations: k.CommonAnnotations, FieldSpecs: c.CommonAnnotations})
 	}
 	for _, patch := range k.PatchesJson6902 { //nolint:staticcheck // people still write them
-		p := newPatchTransformer(t.Source)
+		p := &patchTransformer{source: t.Source}
 		if err := t.configure("PatchJson6902Transformer", p, patch); err != nil {
 			return nil, err
 		}
@@ -205,41 +205,25 @@ func newPlugin(gvk resid.Gvk, s Source) resmap.Configurable {
 	if gvk.Group != "" || gvk.Version != konfig.BuiltinPluginApiVersion {
 		return nil
 	}
-	switch gvk.Kind {
-	case "AnnotationsTransformer":
-		return builtins.NewAnnotationsTransformerPlugin()
-	case "ConfigMapGenerator":
-		return builtins.NewConfigMapGeneratorPlugin()
-	case "HashTransformer":
-		return builtins.NewHashTransformerPlugin()
-	case "IAMPolicyGenerator":
-		return builtins.NewIAMPolicyGeneratorPlugin()
-	case "ImageTagTransformer":
-		return builtins.NewImageTagTransformerPlugin()
-	case "LabelTransformer":
-		return builtins.NewLabelTransformerPlugin()
-	case "NamespaceTransformer":
-		return builtins.NewNamespaceTransformerPlugin()
-	case "PatchJson6902Transformer", "PatchTransformer":
-		return newPatchTransformer(s)
-	case "PatchStrategicMergeTransformer":
-		return builtins.NewPatchStrategicMergeTransformerPlugin()
-	case "PrefixSuffixTransformer":
-		return &prefixSuffix{}
-	case "PrefixTransformer":
-		return builtins.NewPrefixTransformerPlugin()
-	case "ReplacementTransformer":
-		return &replacementTransformer{}
-	case "ReplicaCountTransformer":
-		return builtins.NewReplicaCountTransformerPlugin()
-	case "SecretGenerator":
-		return builtins.NewSecretGeneratorPlugin()
-	case "SuffixTransformer":
-		return builtins.NewSuffixTransformerPlugin()
-	case "ValueAddTransformer":
-		return builtins.NewValueAddTransformerPlugin()
-	}
-	return nil
+	return map[string]resmap.Configurable{
+		"AnnotationsTransformer":         builtins.NewAnnotationsTransformerPlugin(),
+		"ConfigMapGenerator":             builtins.NewConfigMapGeneratorPlugin(),
+		"HashTransformer":                builtins.NewHashTransformerPlugin(),
+		"IAMPolicyGenerator":             builtins.NewIAMPolicyGeneratorPlugin(),
+		"ImageTagTransformer":            builtins.NewImageTagTransformerPlugin(),
+		"LabelTransformer":               builtins.NewLabelTransformerPlugin(),
+		"NamespaceTransformer":           builtins.NewNamespaceTransformerPlugin(),
+		"PatchJson6902Transformer":       &patchTransformer{source: s},
+		"PatchTransformer":               &patchTransformer{source: s},
+		"PatchStrategicMergeTransformer": builtins.NewPatchStrategicMergeTransformerPlugin(),
+		"PrefixSuffixTransformer":        &prefixSuffix{},
+		"PrefixTransformer":              builtins.NewPrefixTransformerPlugin(),
+		"ReplacementTransformer":         &replacementTransformer{},
+		"ReplicaCountTransformer":        builtins.NewReplicaCountTransformerPlugin(),
+		"SecretGenerator":                builtins.NewSecretGeneratorPlugin(),
+		"SuffixTransformer":              builtins.NewSuffixTransformerPlugin(),
+		"ValueAddTransformer":            builtins.NewValueAddTransformerPlugin(),
+	}[gvk.Kind]
 }
 
 type prefixSuffix struct{ list []resmap.TransformerPlugin }

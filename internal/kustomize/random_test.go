@@ -3,7 +3,6 @@ package kustomize
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -87,45 +86,6 @@ func TestManyPatches(t *testing.T) {
 	}
 	if few, many := allocated(300), allocated(600); many > few*23/10 {
 		t.Errorf("%d bytes for 300 patches, %d for 600", few, many)
-	}
-}
-
-// TestPatches configures a patch once for all builds that have it, and keeps no more than a few.
-func TestPatches(t *testing.T) {
-	patches := &Patches{}
-	build := func(value string, options string) {
-		t.Helper()
-		texts := textsOf(map[string]string{
-			"k/a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-			"k/kustomization.yaml": "resources: [a.yaml]\npatches:\n- {target: {kind: ConfigMap}, options: {" + options + "}, patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {a: " + value + "}}'}\n",
-		})
-		objects, _, err := builtWith(t, texts, patches)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := "a"
-		if options != "" {
-			name = "b"
-		}
-		if want := []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "data": map[string]any{"a": value}}}; !reflect.DeepEqual(plain(t, objects), want) {
-			t.Errorf("%v, want %v", objects, want)
-		}
-	}
-	build("b", "")
-	build("b", "")
-	if len(patches.known) != 1 {
-		t.Errorf("%d patches", len(patches.known))
-	}
-	build("b", "allowNameChange: true")
-	build("b", "")
-	if len(patches.known) != 2 {
-		t.Errorf("%d patches with options", len(patches.known))
-	}
-	for i := range 2 * maxPatches {
-		build(fmt.Sprintf("b%d", i), "")
-	}
-	if len(patches.known) > maxPatches {
-		t.Errorf("%d patches are kept", len(patches.known))
 	}
 }
 

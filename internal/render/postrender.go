@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -361,14 +362,39 @@ func kustomized(ctx context.Context, b kustomize.Build, text []byte, k *helmv2.K
 	for _, p := range k.Patches {
 		config.Patches = append(config.Patches, types.Patch{Patch: p.Patch, Target: selector(p.Target)})
 	}
-	dir := string(filepath.Separator)
-	b.Source = kustomize.Texts{dir + renderedFile: text}
-	objects, err := b.Run(ctx, dir, dir+"kustomization.yaml", config)
+	b.Source = helmPrinted(text)
+	objects, err := b.Run(ctx, buildRoot, filepath.Join(buildRoot, "kustomization.yaml"), config)
 	if err != nil {
 		return nil, err
 	}
 	return asText(objects, kustomize.Object.YAML)
 }
+
+// buildRoot is the directory of a post renderer's build.
+const buildRoot = string(filepath.Separator)
+
+// helmPrinted is the only file of such a build.
+type helmPrinted []byte
+
+func (m helmPrinted) Kustomization(dir string) (*types.Kustomization, string, error) {
+	return nil, "", fmt.Errorf("no kustomization file in %s", dir)
+}
+
+func (m helmPrinted) Directory(path string) (string, error) {
+	if path != buildRoot {
+		return "", fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	}
+	return path, nil
+}
+
+func (m helmPrinted) ReadFile(path string) ([]byte, error) {
+	if path != filepath.Join(buildRoot, renderedFile) {
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	}
+	return m, nil
+}
+
+func (m helmPrinted) Check([]byte) error { return nil }
 
 func selector(s *fluxkustomize.Selector) *types.Selector {
 	if s == nil {

@@ -29,8 +29,6 @@ type repository struct {
 	rules  func() *tree.Rules // of the root
 	budget *kustomize.Budget  // of all builds of the run
 
-	patches kustomize.Patches
-
 	mu      sync.Mutex // of the maps: a build that was given up may still be reading
 	dirs    map[string]*directory
 	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
