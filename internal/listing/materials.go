@@ -106,7 +106,7 @@ func (b *Bill) component(r *reconcile.Result) *report.Component {
 		part.Name = d.Name
 		c.Parts = append(c.Parts, part)
 	}
-	if artifact := r.Source().Artifact(); b.Store != nil && artifact != nil && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
+	if artifact := r.Artifact(); b.Store != nil && artifact != nil && r.State == reconcile.Ready && c.Kind != report.ComponentFiles {
 		c.Digest = cmp.Or(c.Digest, artifact.Digest)
 		b.look(&c, b.Store, artifact.Path)
 	}

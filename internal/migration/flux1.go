@@ -62,7 +62,7 @@ func (m *Migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 				continue
 			}
 			found := &operatedChart{code: session.CodeOf(r), text: r.Message()}
-			if artifact := r.Source().Artifact(); found.code == exit.OK && artifact != nil {
+			if artifact := r.Artifact(); found.code == exit.OK && artifact != nil {
 				found.digest = digestWithoutVersion(st, artifact.Path)
 			}
 			charts[id] = found

@@ -70,11 +70,11 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 		case result.Failure != nil:
 			failure := *result.Failure
 			return &failure
-		case result.artifact() == nil:
+		case result.Artifact() == nil:
 			stored = false
 			continue
 		}
-		at := result.artifact()
+		at := result.Artifact()
 		artifacts = append(artifacts, swv1.ExternalArtifactReference{
 			Name: artifact.Name, Namespace: artifact.Namespace, Digest: at.Digest, Filename: path.Base(at.Path),
 		})
@@ -180,10 +180,10 @@ func notReadySource(kind, namespace, name string, source *Result) error {
 }
 
 func available(ctx context.Context, source *Result) bool {
-	if source.artifact() != nil {
+	if source.Artifact() != nil {
 		return true
 	}
-	_, err := source.Source().tree(ctx)
+	_, err := source.tree(ctx)
 	return err == nil
 }
 
@@ -201,9 +201,9 @@ func digestsOf(sources map[string]*Result) []string {
 	var list []string
 	for alias, s := range sources {
 		text := alias + "="
-		if artifact := s.artifact(); artifact != nil {
+		if artifact := s.Artifact(); artifact != nil {
 			text += artifact.Digest + " " + artifact.Revision
-		} else if t, err := s.Source().tree(context.Background()); err == nil {
+		} else if t, err := s.tree(context.Background()); err == nil {
 			text += t.revision
 		}
 		list = append(list, text)
@@ -247,8 +247,8 @@ func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sou
 }
 
 func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*generate.Tree, error) {
-	from, err := source.Source().tree(ctx)
-	if artifact := source.artifact(); err != nil && artifact != nil { // of a chart, or an OCIRepository
+	from, err := source.tree(ctx)
+	if artifact := source.Artifact(); err != nil && artifact != nil { // of a chart, or an OCIRepository
 		root, unpackErr := r.unpack(ctx, artifact.Path)
 		from, err = &sourceTree{root: root}, unpackErr
 	}

@@ -195,19 +195,15 @@ func (p *chartReconciliation) dependencyRepository(ctx context.Context, url stri
 }
 
 // dependencyCharts are the charts of a repository that is not the chart's source.
-// Its index is read once per run, by the first caller, and belongs to no artifact. If
-// it cannot be fetched, the one that an earlier run stored will do.
+// If its index cannot be fetched, the one that an earlier run stored will do.
 func (p *chartReconciliation) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
-	if repo.registry != nil {
-		return &registryCharts{p.r, repo}, nil
-	}
-	file, err := p.r.sharedIndex(ctx, repo)
+	found, err := p.r.chartsOf(ctx, repo)
 	if err != nil {
-		if file = p.rememberedIndex(ctx, repo); file == nil {
-			return nil, err
+		if file := p.rememberedIndex(ctx, repo); file != nil {
+			return &indexCharts{r: p.r, repo: repo, file: file}, nil
 		}
 	}
-	return &indexCharts{r: p.r, repo: repo, file: file}, nil
+	return found, err
 }
 
 // fetchDependencies downloads or loads the charts of the dependencies, at the

@@ -144,10 +144,10 @@ func revisionOf(a *generate.Artifact, sources map[string]*Result) string {
 	switch {
 	case source == nil:
 		return ""
-	case source.artifact() != nil:
-		return source.artifact().Revision
+	case source.Artifact() != nil:
+		return source.Artifact().Revision
 	}
-	t, err := source.Source().tree(context.Background())
+	t, err := source.tree(context.Background())
 	if err != nil {
 		return ""
 	}
@@ -156,13 +156,13 @@ func revisionOf(a *generate.Artifact, sources map[string]*Result) string {
 
 // originRevision is the origin that a source names itself, else its revision.
 func originRevision(source *Result) string {
-	if source == nil || source.artifact() == nil {
+	if source == nil || source.Artifact() == nil {
 		return ""
 	}
-	if own := originOf(source.artifact()); own != "" {
+	if own := originOf(source.Artifact()); own != "" {
 		return own
 	}
-	return source.artifact().Revision
+	return source.Artifact().Revision
 }
 
 func (p *externalReconciliation) externalDirectory(ctx context.Context, dir string) (*remainder, error) {

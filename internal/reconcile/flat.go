@@ -105,23 +105,23 @@ func (f *flattening) plan(results []*Result) []flatFile {
 
 // nameOf is the file name of the chart that a result has in storage, or empty.
 func (f *flattening) nameOf(r *Result) (string, error) {
-	if r.artifact() == nil || r.State != Ready && r.State != Suspended {
+	if r.Artifact() == nil || r.State != Ready && r.State != Suspended {
 		return "", nil
 	}
 	switch r.Object.Object.Kind {
 	case sourcev1.HelmChartKind:
-		return path.Base(r.artifact().Path), nil
+		return path.Base(r.Artifact().Path), nil
 	case sourcev1.OCIRepositoryKind:
 	default:
 		return "", nil
 	}
-	in, err := f.store.OpenArtifact(r.artifact().Path)
+	in, err := f.store.OpenArtifact(r.Artifact().Path)
 	if err != nil {
 		return "", err
 	}
 	defer in.Close()
 	limits := f.limits
-	limits.Name = path.Base(r.artifact().Path)
+	limits.Name = path.Base(r.Artifact().Path)
 	metadata, _, err := chart.Check(in, limits)
 	if err != nil {
 		return "", nil // manifests, or whatever a registry has besides charts
@@ -150,12 +150,12 @@ func (f *flattening) conflict(files []flatFile) bool {
 
 // equal compares two artifacts, whose digests may be of different algorithms.
 func (f *flattening) equal(a, b *Result) (bool, error) {
-	if a.artifact().Digest == b.artifact().Digest {
+	if a.Artifact().Digest == b.Artifact().Digest {
 		return true, nil
 	}
 	var sums [2]digest.Digest
 	for i, r := range []*Result{a, b} {
-		in, err := f.store.OpenArtifact(r.artifact().Path)
+		in, err := f.store.OpenArtifact(r.Artifact().Path)
 		if err != nil {
 			return false, err
 		}
@@ -175,11 +175,11 @@ func sumOf(r io.Reader, algorithm godigest.Algorithm) (digest.Digest, error) {
 
 // copy writes a file to the scratch directory, compares it with the digest of the artifact, and gives it its name.
 func (f *flattening) copy(root *os.Root, scratch *store.Scratch, file flatFile) error {
-	want, err := digest.Parse(file.result.artifact().Digest)
+	want, err := digest.Parse(file.result.Artifact().Digest)
 	if err != nil || isThere(root, file.name, want) {
 		return err
 	}
-	in, err := f.store.OpenArtifact(file.result.artifact().Path)
+	in, err := f.store.OpenArtifact(file.result.Artifact().Path)
 	if err != nil {
 		return err
 	}

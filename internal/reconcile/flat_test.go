@@ -68,15 +68,15 @@ func TestFlatten(t *testing.T) {
 	}
 
 	// The bucket has another chart of the name and version of the one in Git.
-	chart := filepath.Join(w.dir, "artifacts", filepath.FromSlash(results["HelmChart/bucket"].artifact().Path))
+	chart := filepath.Join(w.dir, "artifacts", filepath.FromSlash(results["HelmChart/bucket"].Artifact().Path))
 	twin := *results["HelmChart/bucket"]
-	twin.source = &chartSource{held: held{artifact: results["HelmChart/bucket"].artifact().DeepCopy()}}
-	twin.artifact().Path = strings.Replace(twin.artifact().Path, "app-2.0.0", "app-1.2.3", 1)
+	twin.common.artifact = results["HelmChart/bucket"].Artifact().DeepCopy()
+	twin.Artifact().Path = strings.Replace(twin.Artifact().Path, "app-2.0.0", "app-1.2.3", 1)
 	text, err := os.ReadFile(chart)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "artifacts", filepath.FromSlash(twin.artifact().Path)), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, "artifacts", filepath.FromSlash(twin.Artifact().Path)), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	again := filepath.Join(w.dir, "again")

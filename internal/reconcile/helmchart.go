@@ -7,7 +7,6 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	helmchart "helm.sh/helm/v3/pkg/chart"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -20,21 +19,16 @@ import (
 
 type chartReconciliation struct {
 	*reconciliation
-	obj    *sourcev1.HelmChart
-	loaded *helmchart.Metadata // of the chart, if this run has read it
-}
-
-func (p *chartReconciliation) source() Source {
-	return &chartSource{heldBy(p.result), p.loaded}
+	obj *sourcev1.HelmChart
 }
 
 func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Result) (charts, error) {
 	p.observeRevision(source)
-	return source.Source().charts(ctx, p.warnings)
+	return source.charts(ctx, p.warnings)
 }
 
 func (p *chartReconciliation) observeRevision(source *Result) {
-	if artifact := source.artifact(); artifact != nil {
+	if artifact := source.Artifact(); artifact != nil {
 		p.obj.Status.ObservedSourceArtifactRevision = source.Object.Object.Veil(artifact.Revision)
 	}
 }
@@ -199,7 +193,7 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 		return unsavedChart(err)
 	}
 	build.Stage = status.Pulled
-	p.loaded = metadata
+	p.result.metadata = metadata
 	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
 }
 
@@ -248,11 +242,3 @@ func (p *chartReconciliation) sourceResult(ctx context.Context, adm *admission.A
 	}
 	return result, nil
 }
-
-// chartSource is what a HelmChart provides: one chart.
-type chartSource struct {
-	held
-	metadata *helmchart.Metadata
-}
-
-func (s *chartSource) chart() *helmchart.Metadata { return s.metadata }

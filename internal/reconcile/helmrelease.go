@@ -52,7 +52,7 @@ func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) 
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
-	if source.State == Resolved || source.artifact() == nil { // known to a version only
+	if source.State == Resolved || source.Artifact() == nil { // known to a version only
 		return nil, nil
 	}
 	name, err := p.attempt(hr, source, known.Name, fingerprint)
@@ -61,7 +61,7 @@ func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) 
 	}
 	version := hr.Status.LastAttemptedRevision
 	hr.Status.LastAttemptedConfigDigest = digest
-	p.chart = store.ReleasedChart{Name: p.adm.Object.Veil(name), Version: p.adm.Object.Veil(version), Artifact: source.artifact().Path}
+	p.chart = store.ReleasedChart{Name: p.adm.Object.Veil(name), Version: p.adm.Object.Veil(version), Artifact: source.Artifact().Path}
 	p.result.noteChart(p.chart)
 	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
 	p.out.Stored = status.Fulfilled()
@@ -71,7 +71,7 @@ func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) 
 // attempt fills in which chart would be installed, and returns its name. That of the artifact with the fingerprint known
 // is the recorded name.
 func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, name, known string) (string, error) {
-	fingerprint, err := fingerprintOf(source.artifact().Path, source.artifact().Digest)
+	fingerprint, err := fingerprintOf(source.Artifact().Path, source.Artifact().Digest)
 	if err != nil {
 		return "", err
 	}
@@ -150,7 +150,7 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 		return ""
 	}
 	if source.Object.Object.Kind == sourcev1.ExternalArtifactKind { // only its artifact counts
-		if source.artifact() == nil && (p.r.o.Until == Fetch || source.Failure != nil) {
+		if source.Artifact() == nil && (p.r.o.Until == Fetch || source.Failure != nil) {
 			return "does not have an artifact"
 		}
 		return ""
@@ -165,9 +165,9 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 		return "latest generation of object has not been reconciled"
 	case stalled != nil && stalled.Status == metav1.ConditionTrue:
 		return stalled.Message
-	case source.artifact() == nil && p.r.o.Until == Choose && source.Failure == nil && source.State != Suspended:
+	case source.Artifact() == nil && p.r.o.Until == Choose && source.Failure == nil && source.State != Suspended:
 		return ""
-	case source.artifact() == nil:
+	case source.Artifact() == nil:
 		return "does not have an artifact"
 	}
 	return ""
@@ -233,10 +233,10 @@ func (p *reconciliation) noteValues(composed map[string]any, origins *values.Ori
 // loadedChart reads which chart an artifact is. What a HelmChart has in storage
 // was loaded when it was put there; a layer of an OCI artifact may be anything.
 func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
-	if known := source.Source().chart(); source.State == Ready && known != nil {
-		return known, nil
+	if source.State == Ready && source.metadata != nil {
+		return source.metadata, nil
 	}
-	file, err := p.r.store.OpenArtifact(source.artifact().Path)
+	file, err := p.r.store.OpenArtifact(source.Artifact().Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("Source not ready: artifact not found. Retrying in 30s")))
@@ -245,7 +245,7 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 	}
 	defer file.Close()
 	limits := p.r.limits
-	limits.Name = path.Base(source.artifact().Path)
+	limits.Name = path.Base(source.Artifact().Path)
 	if source.Object.Object.Kind == sourcev1.HelmChartKind {
 		metadata, err := chart.Metadata(file, limits)
 		return metadata, notLoaded(err)
@@ -300,7 +300,7 @@ func layerHint(source *manifest.Object) string {
 // release, and the digest of the revision that it comes from. Only artifacts whose
 // revision is a digest put it into the version.
 func mutateVersion(version string, source *Result) (mutated, digest string, err error) {
-	kind, revision := source.Object.Object.Kind, source.artifact().Revision
+	kind, revision := source.Object.Object.Kind, source.Artifact().Revision
 	if kind == sourcev1.HelmChartKind || kind == sourcev1.ExternalArtifactKind && !strings.Contains(revision, ":") {
 		return version, "", nil // the revision of a chart, also where a generator took it over
 	}

@@ -27,12 +27,30 @@ type repositoryReconciliation struct {
 	file *indexFile // that was fetched, or nil
 }
 
-func (p *repositoryReconciliation) source() Source {
-	h := heldBy(p.result)
-	if p.kind.parts(p.obj).static {
-		return &registrySource{h, p.r}
+// charts are those of the index that was fetched in this run, else of the stored one. A registry, and the directory in its place,
+// have no artifact.
+func (p *repositoryReconciliation) charts(ctx context.Context, w *warnings) (charts, error) {
+	file := p.file
+	static := p.kind.parts(p.obj).static
+	if file == nil && !static {
+		artifact := p.result.Artifact()
+		if artifact == nil || p.r.store.Verify(artifact.Path, artifact.Digest) != nil {
+			return nil, p.result.nothing()
+		}
+		var err error
+		if file, err = p.r.earlierIndex(ctx, p.adm, artifact); err != nil {
+			return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
+		}
 	}
-	return &indexSource{h, p.r, p.file}
+	repo, err := p.r.open(ctx, p.adm)
+	if err != nil {
+		return nil, err
+	}
+	if static {
+		w.warnWithheldBy(repo)
+		return p.r.chartsOf(ctx, repo)
+	}
+	return &indexCharts{r: p.r, repo: repo, file: file}, nil
 }
 
 // choose opens the repository: of an index there is nothing to choose.

@@ -13,8 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -227,46 +229,16 @@ func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *reposit
 	if p.r.store.Verify(status.Artifact.Path, status.Artifact.Digest) != nil {
 		return nil
 	}
-	file, err := p.r.stored.Do(ctx, key, func() (*indexFile, error) { return p.r.storedIndexFile(ctx, repo.object, status.Artifact) })
+	file, err := p.r.earlierIndex(ctx, repo.object, status.Artifact)
 	if err != nil {
 		return nil
 	}
 	return file
 }
 
-// indexSource is what a HelmRepository with an index provides: the charts of the index that was
-// fetched in this run, else of the stored one.
-type indexSource struct {
-	held
-	r    *Reconciler
-	file *indexFile // of this run, or nil
-}
-
-func (s *indexSource) charts(ctx context.Context, _ *warnings) (charts, error) {
-	file, err := s.index(ctx)
-	if err != nil {
-		return nil, err
-	}
-	repo, err := s.r.open(ctx, s.object)
-	if err != nil {
-		return nil, err
-	}
-	return &indexCharts{r: s.r, repo: repo, file: file}, nil
-}
-
-func (s *indexSource) index(ctx context.Context) (*indexFile, error) {
-	if s.file != nil {
-		return s.file, nil
-	}
-	if s.artifact == nil || s.r.store.Verify(s.artifact.Path, s.artifact.Digest) != nil {
-		return nil, s.nothing()
-	}
-	key := keyOf(s.object)
-	file, err := s.r.stored.Do(ctx, key, func() (*indexFile, error) { return s.r.storedIndexFile(ctx, s.object, s.artifact) })
-	if err != nil {
-		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
-	}
-	return file, nil
+// earlierIndex is the stored index of a HelmRepository, opened once per run.
+func (r *Reconciler) earlierIndex(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) (*indexFile, error) {
+	return r.stored.Do(ctx, keyOf(object), func() (*indexFile, error) { return r.storedIndexFile(ctx, object, artifact) })
 }
 
 // unknownChart is the error of a chart that the index does not have, and may have under a name that is near.

@@ -20,7 +20,7 @@ import (
 // included is another GitRepository whose artifact becomes part of this one's.
 type included struct {
 	spec     sourcev1.GitRepositoryInclude
-	source   Source
+	source   *Result
 	artifact *meta.Artifact // nil if none is stored
 }
 
@@ -46,12 +46,12 @@ func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepos
 		if result.State == Interrupted {
 			return nil, context.Cause(ctx)
 		}
-		artifact, from := result.artifact(), result.Source()
-		if fetched, ok := from.(*treeSource); artifact == nil && (!ok || fetched.fetched == nil) {
-			return nil, includeFailure("NoArtifact", noArtifact(name, causeOf(result)))
-		}
-		i := &included{spec: spec, source: from}
-		if artifact != nil {
+		i, artifact := &included{spec: spec, source: result}, result.Artifact()
+		if artifact == nil {
+			if _, err := result.tree(ctx); err != nil {
+				return nil, includeFailure("NoArtifact", noArtifact(name, causeOf(result)))
+			}
+		} else {
 			i.artifact = artifact.DeepCopy()
 			i.artifact.URL = ""
 		}

@@ -125,8 +125,10 @@ type objectSteps interface {
 	// downloads no archive but what that takes. It returns what is left to do, nil for nothing.
 	// An error becomes the outcome's failure.
 	choose(ctx context.Context) (*remainder, error)
-	// source is what the object provides for others, once all else is over.
-	source() Source
+	// charts and tree are what the object provides for others, once all else is over. What they return stays until
+	// the run ends; they are safe for many goroutines.
+	charts(ctx context.Context, w *warnings) (charts, error)
+	tree(ctx context.Context) (*sourceTree, error)
 }
 
 // remainder is what is left to do for an object once its spec is resolved. A run

@@ -81,7 +81,7 @@ func TestLocked(t *testing.T) {
 			if want := first[name].Pin; want != nil && (r.Pin == nil || *r.Pin != *want) {
 				t.Errorf("%s, %s:\n got %+v\nwant %+v", run, name, r.Pin, want)
 			}
-			if got, want := r.artifact(), first[name].artifact(); want != nil && (got.Digest != want.Digest || got.Revision != want.Revision) {
+			if got, want := r.Artifact(), first[name].Artifact(); want != nil && (got.Digest != want.Digest || got.Revision != want.Revision) {
 				t.Errorf("%s, %s: artifact %s %s, want %s %s", run, name, got.Revision, got.Digest, want.Revision, want.Digest)
 			}
 		}
@@ -203,7 +203,7 @@ func TestLockedMoved(t *testing.T) {
 			"HelmChart/index": finding.DigestMismatch, "HelmChart/bare": finding.DigestMismatch, "HelmChart/registry": finding.NotFound,
 		} {
 			r := results[name]
-			if r.Failure == nil || mode == LockedOnly && r.artifact() != nil {
+			if r.Failure == nil || mode == LockedOnly && r.Artifact() != nil {
 				t.Errorf("mode %d, %s: state %d: %s", mode, name, r.State, r.Message())
 				continue
 			}

@@ -225,28 +225,16 @@ func (r *Reconciler) registryOptions(repo *repository) oci.Options {
 	return options
 }
 
-// registrySource is what a HelmRepository without a status provides: the charts of its registry,
-// or of the directory in its place. Such a directory has an index, which is not an artifact of
-// any object.
-type registrySource struct {
-	held
-	r *Reconciler
-}
-
-func (s *registrySource) charts(ctx context.Context, w *warnings) (charts, error) {
-	repo, err := s.r.open(ctx, s.object)
-	if err != nil {
-		return nil, err
-	}
-	w.warnWithheldBy(repo)
+// chartsOf are the charts of a repository that has no artifact. Its index, if it has one, is read once per run, by the first caller.
+func (r *Reconciler) chartsOf(ctx context.Context, repo *repository) (charts, error) {
 	if repo.registry != nil {
-		return &registryCharts{s.r, repo}, nil
+		return &registryCharts{r, repo}, nil
 	}
-	file, err := s.r.sharedIndex(ctx, repo)
+	file, err := r.sharedIndex(ctx, repo)
 	if err != nil {
 		return nil, err
 	}
-	return &indexCharts{r: s.r, repo: repo, file: file}, nil
+	return &indexCharts{r: r, repo: repo, file: file}, nil
 }
 
 // annotationsOf are the annotations of a manifest as metadata of an artifact, nil

@@ -89,7 +89,7 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
-	if source.State == Resolved || source.artifact() == nil { // known to a version only
+	if source.State == Resolved || source.Artifact() == nil { // known to a version only
 		p.out.Seen = nil
 		if found := source.Resolution; found != nil {
 			p.out.Seen = status.OperatedChosen(found.Chart, found.Version)
@@ -103,7 +103,7 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 // complete records which chart would be released with which values.
 func (p *operatedReconciliation) complete(source *Result, composed map[string]any) error {
 	hr := p.hr
-	artifact := source.artifact()
+	artifact := source.Artifact()
 	metadata, err := p.loadedChart(source)
 	if err != nil {
 		return p.failedAs(chartFailure(fmt.Errorf("chart download failed: %w", err)))
@@ -126,16 +126,16 @@ func (p *operatedReconciliation) complete(source *Result, composed map[string]an
 }
 
 func (p *operatedReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
-	if known := source.Source().chart(); source.State == Ready && known != nil {
-		return known, nil
+	if source.State == Ready && source.metadata != nil {
+		return source.metadata, nil
 	}
-	file, err := p.r.store.OpenArtifact(source.artifact().Path)
+	file, err := p.r.store.OpenArtifact(source.Artifact().Path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	limits := p.r.limits
-	limits.Name = path.Base(source.artifact().Path)
+	limits.Name = path.Base(source.Artifact().Path)
 	return chart.Metadata(file, limits)
 }
 
@@ -169,8 +169,8 @@ func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, err
 		return nil, p.repositoryFailure(ctx, result)
 	case git:
 		p.out.Seen = &status.Observation{Reason: status.GitRepoCloned, Message: "successfully cloned chart revision: " + p.commit(result)}
-	case result.artifact() != nil:
-		p.out.Seen = &status.Observation{Reason: status.RepoChartInCache, Message: "chart fetched: " + path.Base(result.artifact().Path)}
+	case result.Artifact() != nil:
+		p.out.Seen = &status.Observation{Reason: status.RepoChartInCache, Message: "chart fetched: " + path.Base(result.Artifact().Path)}
 	}
 	return result, nil
 }
@@ -233,8 +233,8 @@ func (p *operatedReconciliation) commit(chart *Result) string {
 	switch {
 	case source.Pin != nil && source.Pin.Revision != "":
 		return revisionHash(source.Pin.Revision)
-	case source.artifact() != nil:
-		return revisionHash(source.artifact().Revision)
+	case source.Artifact() != nil:
+		return revisionHash(source.Artifact().Revision)
 	}
 	return ""
 }
@@ -353,7 +353,7 @@ func (p *operatedReconciliation) readChartFile(ctx context.Context, name string)
 	if err != nil {
 		return nil, err
 	}
-	from, err := p.r.result(ctx, adm).Source().tree(ctx)
+	from, err := p.r.result(ctx, adm).tree(ctx)
 	if err != nil {
 		return nil, err
 	}

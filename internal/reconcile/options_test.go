@@ -47,8 +47,8 @@ func TestRequireVerification(t *testing.T) {
 	results := w.run(t, Options{RequireVerification: true})
 	for _, name := range []string{"HelmChart/index", "HelmChart/registry", "HelmChart/git", "HelmChart/bucket", "OCIRepository/range"} {
 		r := results[name]
-		if r.State != Failed || r.artifact() != nil || ClassOf(r.Failure) != Integrity || hintOf(r.Failure.Err) == "" {
-			t.Errorf("%s: state %d, artifact %+v: %s", name, r.State, r.artifact(), r.Message())
+		if r.State != Failed || r.Artifact() != nil || ClassOf(r.Failure) != Integrity || hintOf(r.Failure.Err) == "" {
+			t.Errorf("%s: state %d, artifact %+v: %s", name, r.State, r.Artifact(), r.Message())
 		}
 	}
 	if r := results["HelmRepository/repo"]; r.State != Ready {
@@ -66,7 +66,7 @@ func TestStoredSources(t *testing.T) {
 	}
 	results := w.run(t, Options{})
 	for _, name := range []string{"HelmRepository/repo", "GitRepository/git", "Bucket/bucket"} {
-		if r := results[name]; r.State != Failed || ClassOf(r.Failure) != Transient || r.artifact() == nil {
+		if r := results[name]; r.State != Failed || ClassOf(r.Failure) != Transient || r.Artifact() == nil {
 			t.Errorf("%s: state %d: %s", name, r.State, r.Message())
 		}
 	}

@@ -74,14 +74,14 @@ func TestPins(t *testing.T) {
 	git, bucket := *stored["GitRepository/git"].Pin, *stored["Bucket/bucket"].Pin
 	pulled := *stored["HelmChart/registry"].Pin
 	for name, want := range map[string]Pin{
-		"GitRepository/git":   {Source: PinGit, URL: "http://git.test/charts.git", Revision: stored["GitRepository/git"].artifact().Revision},
-		"Bucket/bucket":       {Source: PinBucket, URL: "bucket.test/charts", Revision: stored["Bucket/bucket"].artifact().Revision},
+		"GitRepository/git":   {Source: PinGit, URL: "http://git.test/charts.git", Revision: stored["GitRepository/git"].Artifact().Revision},
+		"Bucket/bucket":       {Source: PinBucket, URL: "bucket.test/charts", Revision: stored["Bucket/bucket"].Artifact().Revision},
 		"HelmChart/git":       {Source: PinGit, Chart: "./app", Version: "1.2.3", URL: git.URL, Revision: git.Revision},
 		"HelmChart/bucket":    {Source: PinBucket, Chart: "charts/app", Version: "2.0.0", URL: bucket.URL, Revision: bucket.Revision},
-		"HelmChart/index":     {Source: PinIndex, Chart: "podinfo", Version: "6.6.0", URL: "http://repo.test/podinfo-6.6.0.tgz", Digest: stored["HelmChart/index"].artifact().Digest},
-		"HelmChart/bare":      {Source: PinIndex, Chart: "bare", Version: "1.0.0", URL: "http://repo.test/bare-1.0.0.tgz", Digest: stored["HelmChart/bare"].artifact().Digest},
-		"HelmChart/registry":  {Source: PinRegistry, Chart: "podinfo", Version: "6.5.0", URL: "oci://registry.test/charts/podinfo:6.5.0", Digest: stored["HelmChart/registry"].artifact().Digest, Manifest: pulled.Manifest},
-		"OCIRepository/range": {Source: PinRegistry, Version: "6.6.0", URL: "oci://registry.test/charts/podinfo:6.6.0", Manifest: digestOf(stored["OCIRepository/range"].artifact().Revision), Revision: stored["OCIRepository/range"].artifact().Revision},
+		"HelmChart/index":     {Source: PinIndex, Chart: "podinfo", Version: "6.6.0", URL: "http://repo.test/podinfo-6.6.0.tgz", Digest: stored["HelmChart/index"].Artifact().Digest},
+		"HelmChart/bare":      {Source: PinIndex, Chart: "bare", Version: "1.0.0", URL: "http://repo.test/bare-1.0.0.tgz", Digest: stored["HelmChart/bare"].Artifact().Digest},
+		"HelmChart/registry":  {Source: PinRegistry, Chart: "podinfo", Version: "6.5.0", URL: "oci://registry.test/charts/podinfo:6.5.0", Digest: stored["HelmChart/registry"].Artifact().Digest, Manifest: pulled.Manifest},
+		"OCIRepository/range": {Source: PinRegistry, Version: "6.6.0", URL: "oci://registry.test/charts/podinfo:6.6.0", Manifest: digestOf(stored["OCIRepository/range"].Artifact().Revision), Revision: stored["OCIRepository/range"].Artifact().Revision},
 	} {
 		if got := *stored[name].Pin; got != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, got, want)

@@ -56,8 +56,8 @@ func PlannedChart(release *Result, results []*Result) *Planned {
 	moving := source.Object.Object.Kind != sourcev1.HelmChartKind
 	p := &Planned{Name: release.notes[status.ChartAnnotation], Version: release.notes[status.VersionAnnotation], Moving: moving}
 	p.noteOperated(release, source, results)
-	if p.Name != "" && source.artifact() != nil {
-		p.Artifact, p.Stored = source.artifact().Path, source.artifact().Digest
+	if p.Name != "" && source.Artifact() != nil {
+		p.Artifact, p.Stored = source.Artifact().Path, source.Artifact().Digest
 		p.Digest = p.Stored
 		if source.Resolution != nil && source.Resolution.Digest != "" {
 			p.Digest = withAlgorithm(source.Resolution.Digest)
@@ -127,8 +127,8 @@ func RecordedChart(release *Result, results []*Result) *Planned {
 		return nil
 	}
 	for _, r := range results {
-		if !p.Moving && r.artifact() != nil && r.artifact().Path == p.Artifact {
-			p.Digest, p.Stored = r.artifact().Digest, r.artifact().Digest
+		if !p.Moving && r.Artifact() != nil && r.Artifact().Path == p.Artifact {
+			p.Digest, p.Stored = r.Artifact().Digest, r.Artifact().Digest
 		}
 	}
 	return p
@@ -143,8 +143,8 @@ func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
 	ref := manifest.At[map[string]any](chart.Object.Content, "spec", "sourceRef")
 	for _, r := range results {
 		obj := r.Object.Object
-		if obj.Kind == ref["kind"] && obj.Namespace == chart.Object.Object.Namespace && obj.Name == ref["name"] && r.artifact() != nil {
-			p.Tree = r.artifact().Path
+		if obj.Kind == ref["kind"] && obj.Namespace == chart.Object.Object.Namespace && obj.Name == ref["name"] && r.Artifact() != nil {
+			p.Tree = r.Artifact().Path
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
 // chartOfArtifact is the HelmChart that an artifact is of, nil if there is none.
 func chartOfArtifact(results []*Result, artifact string) *Result {
 	for _, r := range results {
-		if r.Object.Object.Kind == sourcev1.HelmChartKind && r.artifact() != nil && r.artifact().Path == artifact {
+		if r.Object.Object.Kind == sourcev1.HelmChartKind && r.Artifact() != nil && r.Artifact().Path == artifact {
 			return r
 		}
 	}
@@ -294,9 +294,9 @@ func (r *Reconciler) finishedBefore(adm *admission.Admitted) *Result {
 
 // Unpacked puts the files of the artifact that an object has in storage into a directory that goes with the reconciler.
 func (r *Reconciler) Unpacked(ctx context.Context, result *Result) (string, error) {
-	artifact := result.artifact()
+	artifact := result.Artifact()
 	if artifact == nil {
-		return "", status.NoSource(result.Object.Object.Kind, result.Object.Object.Name, causeOf(result))
+		return "", result.nothing()
 	}
 	root, err := r.unpack(ctx, artifact.Path)
 	if err != nil {
@@ -316,13 +316,13 @@ func StoredArtifact(st *store.Store, key store.Key, spec map[string]any, now fun
 		return "", err
 	case result.Failure != nil && ClassOf(result.Failure) == Integrity:
 		return "", fmt.Errorf("%s: %w", result.Object.Object, result.Failure)
-	case result.artifact() == nil:
+	case result.Artifact() == nil:
 		return "", nil
 	}
 	if spec != nil && !asksForSame(spec, manifest.At[map[string]any](result.Object.Object.Content, "spec")) {
 		return "", nil
 	}
-	return filepath.Join(st.Dir(), filepath.FromSlash(result.artifact().Path)), nil
+	return filepath.Join(st.Dir(), filepath.FromSlash(result.Artifact().Path)), nil
 }
 
 // asksForSame reports whether two specs of a source ask for the same: in the fields that say where something is, and what.

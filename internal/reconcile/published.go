@@ -46,7 +46,7 @@ func (p *Published) Find(text string) (resolve.Candidate, bool) {
 
 func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) error {
 	if source.Failure != nil { // the index in storage may be old, which would look as if there was nothing new
-		return status.NoSource(source.Object.Object.Kind, source.Object.Object.Name, causeOf(source))
+		return source.nothing()
 	}
 	charts, err := p.publishedCharts(ctx, source)
 	if err != nil {

@@ -85,7 +85,9 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 	if err != nil {
 		return p.failed(err)
 	}
-	defer func() { result.source = p.steps.source() }()
+	if p.kind.source {
+		defer func() { result.provider = p.steps }()
+	}
 	return p.through(ctx)
 }
 

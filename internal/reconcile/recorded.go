@@ -110,8 +110,6 @@ func (m *recollection) result() (*Result, error) {
 		result.State = Waiting
 	}
 	result.common = found
-	known := heldBy(result)
-	result.source = &known
 	k.save(typed, found.withURLs(m.at, k.link))
 	result.Status, err = status.Map(k.parts(typed).status)
 	return result, err

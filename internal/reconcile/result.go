@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -40,7 +41,7 @@ const (
 
 // Result is what became of one object. Its reconciliation fills it and no longer changes it once
 // Progress.Finished has it: objects that refer to this one read it from other goroutines. The caller of
-// Run may keep it after Close, except its Source, which ends with the run.
+// Run may keep it after Close, but what it provides for other objects ends with the run.
 type Result struct {
 	Object   *admission.Admitted
 	State    State
@@ -78,9 +79,10 @@ type Result struct {
 
 	composed *Composed // of a HelmRelease of Flux 1
 
-	notes  map[string]string // annotations of the document
-	source Source            // what the object provides, nil for nothing
-	common commonStatus      // what Status is made of
+	notes    map[string]string   // annotations of the document
+	provider objectSteps         // of charts or files for other objects, nil for none
+	metadata *helmchart.Metadata // of the chart in storage, if this run has read it
+	common   commonStatus        // what Status is made of
 
 	whole func() (*Result, error) // of an outline
 }

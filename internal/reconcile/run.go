@@ -168,7 +168,7 @@ func (r *Reconciler) Close() error { return errors.Join(r.closers.close(), r.tem
 // CarryPackages hands the charts that were packaged of Git repositories and buckets to the carrier, in the order of the results.
 func CarryPackages(ctx context.Context, to Carrier, st *store.Store, results []*Result) error {
 	for _, r := range results {
-		if r.Failure != nil || r.Pin == nil || r.artifact() == nil || r.Object.Object.Kind != sourcev1.HelmChartKind {
+		if r.Failure != nil || r.Pin == nil || r.Artifact() == nil || r.Object.Object.Kind != sourcev1.HelmChartKind {
 			continue
 		}
 		if r.Pin.Source != PinGit && r.Pin.Source != PinBucket {
@@ -182,7 +182,7 @@ func CarryPackages(ctx context.Context, to Carrier, st *store.Store, results []*
 }
 
 func carryPackage(ctx context.Context, to Carrier, st *store.Store, r *Result) error {
-	f, err := st.OpenArtifact(r.artifact().Path)
+	f, err := st.OpenArtifact(r.Artifact().Path)
 	if err != nil {
 		return err
 	}

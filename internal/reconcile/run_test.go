@@ -87,7 +87,7 @@ func checkRelease(t *testing.T, r *Result, until Line) {
 	}
 	annotations, _ := document["metadata"].(map[string]any)["annotations"].(map[string]any)
 	version, _ := annotations["helmsrc.dev/chart-version"].(string)
-	if r.State != Waiting || annotations["helmsrc.dev/chart"] != "podinfo" || !strings.HasPrefix(version, "6.5.0") || r.artifact() != nil {
+	if r.State != Waiting || annotations["helmsrc.dev/chart"] != "podinfo" || !strings.HasPrefix(version, "6.5.0") || r.Artifact() != nil {
 		t.Errorf("%s: state %d, %v: %s", name, r.State, annotations, r.Message())
 	}
 }
@@ -211,9 +211,9 @@ func TestTrees(t *testing.T) {
 			"HelmChart/sourceless":  "no artifact available for GitRepository source 'nothing'",
 		} {
 			switch r := results[name]; {
-			case want == "" && (r.State != Ready || r.artifact() == nil):
+			case want == "" && (r.State != Ready || r.Artifact() == nil):
 				t.Fatalf("run %d: %s: state %d: %s", i, name, r.State, r.Message())
-			case want != "" && (r.State != Failed || !strings.Contains(r.Message(), want) || r.artifact() != nil):
+			case want != "" && (r.State != Failed || !strings.Contains(r.Message(), want) || r.Artifact() != nil):
 				t.Fatalf("run %d: %s: state %d: %s", i, name, r.State, r.Message())
 			}
 		}
@@ -283,8 +283,8 @@ func TestArtifacts(t *testing.T) {
 			if (want == "") != (r.Failure == nil) || !strings.Contains(r.Message(), want) {
 				t.Errorf("run %d: %s: state %d: %s", i, name, r.State, r.Message())
 			}
-			if (until == Choose || want != "") != (r.artifact() == nil) {
-				t.Errorf("run %d: %s: artifact %+v", i, name, r.artifact())
+			if (until == Choose || want != "") != (r.Artifact() == nil) {
+				t.Errorf("run %d: %s: artifact %+v", i, name, r.Artifact())
 			}
 		}
 		for _, name := range []string{"directory", "archive"} {
@@ -329,13 +329,13 @@ func TestGenerators(t *testing.T) {
 		switch generator := results["ArtifactGenerator/split"]; {
 		case !ok || made.Failure != nil || generator.Failure != nil:
 			t.Fatalf("run %d: %+v, %+v", i, made, generator)
-		case until == Choose && made.artifact() != nil:
-			t.Errorf("run %d: %+v", i, made.artifact())
+		case until == Choose && made.Artifact() != nil:
+			t.Errorf("run %d: %+v", i, made.Artifact())
 		case until == Choose:
-		case made.artifact() == nil || digest != "" && made.artifact().Digest != digest:
-			t.Errorf("run %d: %+v, before %s", i, made.artifact(), digest)
+		case made.Artifact() == nil || digest != "" && made.Artifact().Digest != digest:
+			t.Errorf("run %d: %+v, before %s", i, made.Artifact(), digest)
 		default:
-			digest = made.artifact().Digest
+			digest = made.Artifact().Digest
 		}
 		if r := results["ArtifactGenerator/none"]; r.State != Failed || !strings.Contains(r.Message(), "get sources failed") {
 			t.Errorf("run %d: state %d: %s", i, r.State, r.Message())

@@ -6,73 +6,44 @@ import (
 	"os"
 	"time"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-
 	"github.com/fluxcd/pkg/apis/meta"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// Source is what an object provides for those that refer to it. Its reconciliation makes it when
-// all else is over; it does not change after that, is safe for many goroutines, and what it
-// returns stays until the run ends. Whether the object is ready is not its concern: a
-// repository that is down serves what it had. Only this package has types of it.
-type Source interface {
-	// Artifact is what is in storage now, nil if nothing is.
-	Artifact() *meta.Artifact
-	// charts are the published charts. It is an error with a reason if there are none: the
-	// object is of another kind, or nothing of it was ever fetched.
-	charts(ctx context.Context, w *warnings) (charts, error)
-	// tree are the files, under the same conditions.
-	tree(ctx context.Context) (*sourceTree, error)
-	// chart is what the artifact says of itself, nil if this run has not read it.
-	chart() *helmchart.Metadata
-}
+// Artifact is what the object has in storage, nil if nothing is.
+func (r *Result) Artifact() *meta.Artifact { return r.common.artifact }
 
-// held is the least that a Source is: an artifact, or nothing. The other types add to it what
-// their kind has.
-type held struct {
-	object   *admission.Admitted
-	artifact *meta.Artifact
-	cause    error // why there is no more than that, nil if no one knows
-}
-
-func (h *held) Artifact() *meta.Artifact { return h.artifact }
-
-func (h *held) chart() *helmchart.Metadata { return nil }
-
-func (h *held) charts(context.Context, *warnings) (charts, error) { return nil, h.nothing() }
-
-func (h *held) tree(context.Context) (*sourceTree, error) { return nil, h.nothing() }
-
-func (h *held) nothing() error {
-	return status.NoSource(h.object.Object.Kind, h.object.Object.Name, h.cause)
-}
-
-func heldBy(r *Result) held {
-	return held{object: r.Object, artifact: r.common.artifact, cause: causeOf(r)}
-}
-
-func (p *reconciliation) source() Source {
-	h := heldBy(p.result)
-	return &h
-}
-
-// Source is what the object provides.
-func (r *Result) Source() Source {
-	if r.source == nil {
-		h := heldBy(r)
-		return &h
+// charts are the published charts of an object. It is an error with a reason if there are none: the
+// object is of another kind, or nothing of it was ever fetched. Whether the object is ready does not matter: a
+// repository that is down serves what it had.
+func (r *Result) charts(ctx context.Context, w *warnings) (charts, error) {
+	if r.provider == nil {
+		return nil, r.nothing()
 	}
-	return r.source
+	return r.provider.charts(ctx, w)
 }
 
-// artifact is the object's artifact in storage, or nil.
-func (r *Result) artifact() *meta.Artifact { return r.Source().Artifact() }
+// tree are the files, under the same conditions.
+func (r *Result) tree(ctx context.Context) (*sourceTree, error) {
+	if r.provider == nil {
+		return nil, r.nothing()
+	}
+	return r.provider.tree(ctx)
+}
+
+func (r *Result) nothing() error {
+	return status.NoSource(r.Object.Object.Kind, r.Object.Object.Name, causeOf(r))
+}
+
+func (p *reconciliation) charts(context.Context, *warnings) (charts, error) {
+	return nil, p.result.nothing()
+}
+
+func (p *reconciliation) tree(context.Context) (*sourceTree, error) { return nil, p.result.nothing() }
 
 // causeOf is why an object may provide nothing.
 func causeOf(source *Result) error {

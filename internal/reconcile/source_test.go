@@ -95,16 +95,16 @@ func TestChartSources(t *testing.T) {
 func checkAnswer(t *testing.T, name string, r *Result, want string, until Line) {
 	t.Helper()
 	switch {
-	case want == "" && (r.State != Failed || r.Pin != nil || r.artifact() != nil):
+	case want == "" && (r.State != Failed || r.Pin != nil || r.Artifact() != nil):
 		t.Errorf("%s: state %d, pin %+v", name, r.State, r.Pin)
 	case want == "":
 	case r.Failure != nil:
 		t.Errorf("%s: %v", name, r.Failure.Err)
 	case r.Pin.Version != want || r.Pin.Chart != "podinfo" || r.Resolution.Version != want:
 		t.Errorf("%s: %+v, want %s", name, r.Pin, want)
-	case until == Choose && (r.State != Resolved || r.artifact() != nil):
+	case until == Choose && (r.State != Resolved || r.Artifact() != nil):
 		t.Errorf("%s: a run that only chooses left state %d", name, r.State)
-	case until == Fetch && (r.State != Ready || r.artifact().Revision != want):
-		t.Errorf("%s: state %d, artifact %+v", name, r.State, r.artifact())
+	case until == Fetch && (r.State != Ready || r.Artifact().Revision != want):
+		t.Errorf("%s: state %d, artifact %+v", name, r.State, r.Artifact())
 	}
 }

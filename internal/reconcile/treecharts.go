@@ -27,7 +27,7 @@ func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.
 		return nil, status.InvalidChartReference.Wrap(errAbsoluteChart)
 	}
 	p.observeRevision(result)
-	from, err := result.Source().tree(ctx)
+	from, err := result.tree(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -81,11 +81,8 @@ type fetched struct {
 // treeReconciliation is what the reconciliations of Git repositories and buckets have in common.
 type treeReconciliation struct {
 	*reconciliation
-	fetched *sourceTree // what was fetched, as far as charts may have it
-}
-
-func (p *treeReconciliation) source() Source {
-	return &treeSource{held: heldBy(p.result), r: p.r, fetched: p.fetched}
+	fetched  *sourceTree // what was fetched, as far as charts may have it
+	unpacked work.Memo[struct{}, *os.Root]
 }
 
 // remaining is what is left to do with a tree. The last step records what it was made with.
@@ -227,31 +224,24 @@ func ignored(patterns *string) string {
 	return *patterns
 }
 
-// treeSource is what a GitRepository or a Bucket provides: the tree that was fetched in this run,
-// else the stored artifact's.
-type treeSource struct {
-	held
-	r        *Reconciler
-	fetched  *sourceTree // in this run, or nil
-	unpacked work.Memo[struct{}, *os.Root]
-}
-
-func (s *treeSource) tree(context.Context) (*sourceTree, error) {
-	if s.fetched != nil {
-		return s.fetched, nil
+// tree is what was fetched in this run, else the stored artifact's.
+func (p *treeReconciliation) tree(context.Context) (*sourceTree, error) {
+	if p.fetched != nil {
+		return p.fetched, nil
 	}
-	if s.artifact == nil || s.r.store.Verify(s.artifact.Path, s.artifact.Digest) != nil {
-		return nil, s.nothing()
+	artifact := p.result.Artifact()
+	if artifact == nil || p.r.store.Verify(artifact.Path, artifact.Digest) != nil {
+		return nil, p.result.nothing()
 	}
-	t := &sourceTree{revision: s.artifact.Revision, digest: s.artifact.Digest, unpack: s.unpack, pin: s.r.treePin(s.object, s.artifact.Revision)}
-	t.time, _ = time.Parse(time.RFC3339, s.artifact.Metadata[metadataTime]) // the zero time if there is none
+	t := &sourceTree{revision: artifact.Revision, digest: artifact.Digest, unpack: p.unpack, pin: p.r.treePin(p.adm, artifact.Revision)}
+	t.time, _ = time.Parse(time.RFC3339, artifact.Metadata[metadataTime]) // the zero time if there is none
 	return t, nil
 }
 
 // unpack puts the files of the stored artifact into a directory of the run's own, when the
 // first chart needs them: none does if nothing has changed.
-func (s *treeSource) unpack(ctx context.Context) (*os.Root, error) {
-	return s.unpacked.Do(ctx, struct{}{}, func() (*os.Root, error) { return s.r.unpack(ctx, s.artifact.Path) })
+func (p *treeReconciliation) unpack(ctx context.Context) (*os.Root, error) {
+	return p.unpacked.Do(ctx, struct{}{}, func() (*os.Root, error) { return p.r.unpack(ctx, p.result.Artifact().Path) })
 }
 
 // revisionLength is how much of a commit or digest goes into a version.
@@ -276,7 +266,7 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 		if r.Failure != nil && ClassOf(r.Failure) == Integrity {
 			failures = append(failures, fmt.Errorf("%s: %w", obj, r.Failure))
 		}
-		if r.artifact() == nil {
+		if r.Artifact() == nil {
 			continue
 		}
 		switch obj.Kind {
@@ -284,11 +274,11 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 			ref := manifest.At[map[string]any](obj.Content, "spec", "sourceRef")
 			if name, _ := ref["name"].(string); ref["kind"] == sourcev1.HelmRepositoryKind {
 				key := store.NewKey(sourcev1.HelmRepositoryKind, obj.Namespace, name)
-				found[key] = StandIn{Path: st.Dir(), Archives: append(found[key].Archives, r.artifact().Path)}
+				found[key] = StandIn{Path: st.Dir(), Archives: append(found[key].Archives, r.Artifact().Path)}
 			}
 		case sourcev1.HelmRepositoryKind: // its index names archives that are elsewhere
 		default:
-			found[inventory.KeyOf(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.artifact().Path))}
+			found[inventory.KeyOf(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.Artifact().Path))}
 		}
 	}
 	return found, failures

@@ -99,7 +99,8 @@ func TestUnpack(t *testing.T) {
 		Object: &admission.Admitted{Object: &manifest.Object{Kind: sourcev1.GitRepositoryKind, Namespace: "default", Name: "git"}},
 		common: commonStatus{artifact: storedGit(t, st, "kind: List\n")},
 	}
-	from, err := (&treeSource{held: heldBy(source), r: r}).tree(t.Context())
+	source.provider = &gitReconciliation{treeReconciliation: treeReconciliation{reconciliation: &reconciliation{r: r, subject: subject{adm: source.Object}, result: source}}}
+	from, err := source.tree(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,7 @@ func TestUnpack(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	gone := &Result{Object: &admission.Admitted{Object: &manifest.Object{Kind: sourcev1.GitRepositoryKind, Namespace: "default", Name: "gone"}}}
-	if _, err := gone.Source().tree(t.Context()); status.AsFailure(err).Reason != status.NoSourceArtifact {
+	if _, err := gone.tree(t.Context()); status.AsFailure(err).Reason != status.NoSourceArtifact {
 		t.Errorf("case 53: got %v", err)
 	}
 }
