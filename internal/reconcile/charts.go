@@ -19,19 +19,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// warner takes what the user should know of an object although it is no failure.
-type warner interface {
-	warnAs(code finding.Code, format string, args ...any)
-	warnEach(code finding.Code, texts []string)
-	warnAt(code finding.Code, text string, path ...any)
-	debugf(format string, args ...any)
-}
-
 // charts are the published charts of a repository. Errors of choose have no reason yet: the
 // chart may be a dependency. A *downloadError reports that the version is known, but its archive could
 // not be fetched.
 type charts interface {
-	chooser[*resolvedChart]
+	// choose chooses a version of a chart by a version or range, "" for the newest. The same question has the same
+	// answer for the rest of the run. It is safe for many goroutines.
+	choose(ctx context.Context, w *remarks, name, constraint string) (*resolvedChart, error)
 	// refused attaches to an error of choose the reason that source-controller has for it.
 	refused(err error) error
 }
@@ -70,8 +64,6 @@ type resolvedChart struct {
 	remote func() (*remote.Repository, error)
 }
 
-func (c *resolvedChart) pin() Pin { return c.Pin }
-
 type downloadError struct {
 	version string
 	err     error
@@ -85,7 +77,7 @@ func (e *downloadError) Unwrap() error { return e.err }
 
 // checkArchive refuses what Helm could not load, and what is another chart than
 // the one that was requested.
-func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
+func (r *Reconciler) checkArchive(t *remarks, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
 	metadata, warned, err := chart.Check(archive, limits)
@@ -100,7 +92,7 @@ func (r *Reconciler) checkArchive(t warner, archive io.Reader, chosen *resolvedC
 	return metadata, r.checkIdentity(t, metadata, chosen)
 }
 
-func (r *Reconciler) checkIdentity(t warner, metadata *helmchart.Metadata, chosen *resolvedChart) error {
+func (r *Reconciler) checkIdentity(t *remarks, metadata *helmchart.Metadata, chosen *resolvedChart) error {
 	if chart.MatchName(metadata.Name, chosen.Chart) && chart.MatchVersion(metadata.Version, chosen.Version) {
 		if metadata.Deprecated && !chosen.deprecated {
 			t.warnAs(finding.DeprecatedChart, "chart '%s' version '%s' is deprecated", chosen.Chart, chosen.Version)

@@ -33,26 +33,9 @@ type dependency struct {
 	requirement *helmchart.Dependency
 	chosen      *resolvedChart // nil for a chart in the source
 	archive     *blob.Blob     // of a local repository, whose archives are read in any case
-	notes       notes          // what there is to report about it
+	notes       remarks        // kept until all are there: the order of the reports is fixed
 	err         error
 	chart       *helmchart.Chart
-}
-
-// notes keeps what there is to report about a dependency until all are there: the order of the reports is fixed.
-type notes struct {
-	warnings
-	debug []string
-}
-
-func (n *notes) debugf(format string, args ...any) {
-	n.debug = append(n.debug, fmt.Sprintf(format, args...))
-}
-
-// reportNotes reports what was kept, once.
-func (p *chartReconciliation) reportNotes(n *notes) {
-	p.warnOnce(n.warnings)
-	p.result.Debug = append(p.result.Debug, n.debug...)
-	*n = notes{}
 }
 
 // findDependencies looks for what a chart requires and does not contain, all at
@@ -108,7 +91,9 @@ func (p *chartReconciliation) eachDependency(ctx context.Context, list []*depend
 		d.err = do(d.notes.collectWarnings(ctx), d)
 	})
 	for _, d := range list {
-		p.reportNotes(&d.notes)
+		p.warnOnce(d.notes.Warnings)
+		p.Debug = append(p.Debug, d.notes.Debug...)
+		d.notes = remarks{}
 	}
 	for _, d := range list {
 		if d.err != nil {
@@ -158,7 +143,7 @@ func (p *chartReconciliation) findRemote(ctx context.Context, d *dependency) err
 	} else if found, failed := p.dependencyCharts(ctx, repo); failed != nil {
 		err = failed
 	} else {
-		d.chosen, err = found.choose(ctx, &d.notes, want{chart: name, constraint: version})
+		d.chosen, err = found.choose(ctx, &d.notes, name, version)
 	}
 	var unpinned *downloadError
 	switch {

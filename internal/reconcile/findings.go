@@ -81,11 +81,8 @@ func pathOf(obj *manifest.Object, code finding.Code, err error) []any {
 	if inventory.IsRelease(obj) && code != finding.SourceNotReady && validate.ReleaseField(err) != nil {
 		return validate.ReleaseField(err)
 	}
-	if path := finding.PathOf(err); path != nil {
+	if path := finding.PathOf(err); path != nil && code != finding.SourceNotReady {
 		return path
-	}
-	if _, ok := errors.AsType[*tagMissingError](err); ok && !inventory.IsRelease(obj) {
-		return []any{"spec", "ref", "tag"}
 	}
 	if path := referencePath(obj, err); path != nil {
 		return path

@@ -24,7 +24,7 @@ type chartReconciliation struct {
 
 func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Result) (charts, error) {
 	p.observeRevision(source)
-	return source.charts(ctx, p.warnings)
+	return source.charts(ctx, p.remarks)
 }
 
 func (p *chartReconciliation) observeRevision(source *Result) {
@@ -73,10 +73,11 @@ func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.Helm
 	if err := resolve.ValidateName(obj.Spec.Chart); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	chosen, err := choose(ctx, p.reconciliation, source, want{chart: obj.Spec.Chart, constraint: obj.Spec.Version})
+	chosen, err := source.choose(ctx, p.remarks, obj.Spec.Chart, obj.Spec.Version)
 	if err != nil {
 		return nil, source.refused(err)
 	}
+	p.pinTo(chosen.Pin)
 	p.result.Resolution.take(chosen.Pin)
 	p.result.Resolution.Digest = chosen.published
 	verified, err := p.verifyChart(ctx, obj, chosen)
@@ -184,7 +185,7 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 		return err
 	}
 	defer archive.Release()
-	metadata, err := p.r.checkArchive(p, archive.Section(), chosen)
+	metadata, err := p.r.checkArchive(p.remarks, archive.Section(), chosen)
 	if err != nil {
 		return status.ChartPullError.Wrap(err)
 	}

@@ -29,7 +29,7 @@ type repositoryReconciliation struct {
 
 // charts are those of the index that was fetched in this run, else of the stored one. A registry, and the directory in its place,
 // have no artifact.
-func (p *repositoryReconciliation) charts(ctx context.Context, w *warnings) (charts, error) {
+func (p *repositoryReconciliation) charts(ctx context.Context, w *remarks) (charts, error) {
 	file := p.file
 	static := p.kind.parts(p.obj).static
 	if file == nil && !static {
@@ -60,7 +60,7 @@ func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, erro
 	}
 	repo, err := p.r.open(ctx, p.adm)
 	if repo != nil {
-		*p.warnings = append(*p.warnings, repo.warnings...)
+		p.Warnings = append(p.Warnings, repo.Warnings...)
 	}
 	if err != nil {
 		return nil, err

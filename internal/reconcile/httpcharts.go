@@ -41,8 +41,7 @@ func (c *indexCharts) refused(err error) error {
 	return referenceFailure(err)
 }
 
-func (c *indexCharts) choose(ctx context.Context, t warner, wanted want) (*resolvedChart, error) {
-	name, version := wanted.chart, wanted.constraint
+func (c *indexCharts) choose(ctx context.Context, t *remarks, name, version string) (*resolvedChart, error) {
 	opened, candidates, dropped, err := c.candidates(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -59,7 +60,7 @@ func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result 
 		return Image{Err: err}
 	}
 	if choice.Choices() > 1 {
-		result.Warnings.warnAt(finding.OddSource, "several policies are given: of semver, alphabetical and numerical the first counts", "spec", "policy")
+		result.warnAt(finding.OddSource, "several policies are given: of semver, alphabetical and numerical the first counts", "spec", "policy")
 	}
 	result.Object = repository
 	spec := &repository.Typed.(*imagev1.ImageRepository).Spec
@@ -67,7 +68,7 @@ func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result 
 		return Image{Suspended: repository.Object}
 	}
 	p := &ociReconciliation{
-		&reconciliation{r: r, subject: subject{adm: repository, key: keyOf(repository)}, result: result, warnings: &result.Warnings},
+		&reconciliation{r: r, subject: subject{adm: repository, key: keyOf(repository)}, result: result, remarks: &result.remarks},
 		asArtifact(repository, spec),
 	}
 	if spec.Provider != "" && spec.Provider != "generic" && spec.SecretRef != nil {
@@ -84,11 +85,8 @@ func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result 
 	if obj.Spec.DigestReflectionPolicy == imagev1.ReflectNever || obj.Spec.DigestReflectionPolicy == "" {
 		return image
 	}
-	pinned, err := r.moving.Do(ctx, chartKey{"image " + spec.Image + " " + repo.identity, "", tag}, func() (pinnedTag, error) {
-		found, err := repo.Digest(ctx, tag)
-		return pinnedTag{digest: found}, err
-	})
-	image.Digest = pinned.digest.String()
+	found, err := r.moving.Do(ctx, chartKey{"image " + spec.Image + " " + repo.identity, "", tag}, func() (digest.Digest, error) { return repo.Digest(ctx, tag) })
+	image.Digest = found.String()
 	if err != nil {
 		return Image{Err: fmt.Errorf("failed to get the digest of %s:%s: %w", spec.Image, tag, err)}
 	}
@@ -127,18 +125,12 @@ func (r *Reconciler) suspendedAutomation(obj *imagev1.ImagePolicy) *manifest.Obj
 	return suspended
 }
 
-// identifiedRepository is an opened repository, with what is equal for another one that gets the same answers.
-type identifiedRepository struct {
-	*oci.Repository
-	identity string
-}
-
-func (p *ociReconciliation) latestTag(ctx context.Context, spec *imagev1.ImageRepositorySpec, choice policy.Policy) (string, *identifiedRepository, error) {
-	repo, identity, err := p.openOCIRepository(ctx, p.obj)
+func (p *ociReconciliation) latestTag(ctx context.Context, spec *imagev1.ImageRepositorySpec, choice policy.Policy) (string, *ociRepository, error) {
+	repo, err := p.openOCIRepository(ctx, p.obj)
 	if err != nil {
 		return "", nil, err
 	}
-	tags, err := p.r.tags.Do(ctx, chartKey{identity, "", ""}, func() ([]string, error) { return repo.Tags(ctx) })
+	tags, err := repo.tags(ctx)
 	if err != nil {
 		return "", nil, fmt.Errorf("scan failed: %w", err)
 	}
@@ -147,7 +139,7 @@ func (p *ociReconciliation) latestTag(ctx context.Context, spec *imagev1.ImageRe
 		return "", nil, err
 	}
 	tag, err := choice.Latest(listed)
-	return tag, &identifiedRepository{repo, identity}, err
+	return tag, repo, err
 }
 
 func policyOf(spec *imagev1.ImagePolicySpec) policy.Policy {

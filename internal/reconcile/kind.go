@@ -127,7 +127,7 @@ type objectSteps interface {
 	choose(ctx context.Context) (*remainder, error)
 	// charts and tree are what the object provides for others, once all else is over. What they return stays until
 	// the run ends; they are safe for many goroutines.
-	charts(ctx context.Context, w *warnings) (charts, error)
+	charts(ctx context.Context, w *remarks) (charts, error)
 	tree(ctx context.Context) (*sourceTree, error)
 }
 

@@ -90,9 +90,9 @@ type lockedCharts struct {
 
 func (c *lockedCharts) refused(err error) error { return pullFailure(err) }
 
-func (c *lockedCharts) choose(ctx context.Context, _ warner, wanted want) (*resolvedChart, error) {
+func (c *lockedCharts) choose(ctx context.Context, _ *remarks, name, _ string) (*resolvedChart, error) {
 	e := c.entry
-	return c.r.lockedChart(ctx, c.repo, wanted.chart, lockedArchive{e.Version, e.URL, e.Digest, e.ManifestDigest, e.LayerDigest, e.Published})
+	return c.r.lockedChart(ctx, c.repo, name, lockedArchive{e.Version, e.URL, e.Digest, e.ManifestDigest, e.LayerDigest, e.Published})
 }
 
 type lockedArchive struct{ version, url, digest, manifest, layer, published string }
@@ -142,9 +142,8 @@ type exactCharts struct {
 	entry *lock.Entry
 }
 
-func (c *exactCharts) choose(ctx context.Context, w warner, wanted want) (*resolvedChart, error) {
-	wanted.constraint = c.entry.Version
-	found, err := c.charts.choose(ctx, w, wanted)
+func (c *exactCharts) choose(ctx context.Context, w *remarks, name, _ string) (*resolvedChart, error) {
+	found, err := c.charts.choose(ctx, w, name, c.entry.Version)
 	if err != nil || c.entry.Digest == "" {
 		return found, err
 	}
@@ -238,7 +237,7 @@ func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, 
 		if p.asked() == nil {
 			e.Digest = locked.Digest
 		}
-		d.chosen, err = (&exactCharts{found, e}).choose(ctx, &d.notes, want{chart: d.requirement.Name})
+		d.chosen, err = (&exactCharts{found, e}).choose(ctx, &d.notes, d.requirement.Name, "")
 		return err
 	}
 	a := lockedArchive{version: locked.Version, url: locked.URL, digest: locked.Digest, manifest: locked.ManifestDigest}

@@ -6,7 +6,6 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -58,12 +57,6 @@ func lockedRef(ref git.Ref, revision string, byName bool) git.Ref {
 	return git.Ref{Branch: ref.Branch, Commit: commit}
 }
 
-func (a *ociArtifacts) locked(e *lock.Entry) *ociArtifact {
-	at := &ociArtifact{Pin: artifactPin(e), repo: a.repo, identity: a.identity, scope: a.scope, digest: digest.Digest(e.ManifestDigest)}
-	at.shown = strings.TrimPrefix(at.URL, sourcev1.OCIRepositoryPrefix)
-	return at
-}
-
 func artifactPin(e *lock.Entry) Pin {
 	return Pin{Source: PinRegistry, Version: e.Tag, URL: e.URL, Manifest: e.ManifestDigest, Revision: e.Revision}
 }
@@ -105,7 +98,6 @@ func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *source
 	default:
 		return false, nil
 	}
-	p.pinTo(from.chartPin(obj.Spec.Chart, e.Version))
-	p.result.Resolution.Version = e.Version
+	p.choseFromTree(from, e.Version)
 	return true, nil
 }

@@ -75,8 +75,7 @@ func (c *registryCharts) refused(err error) error {
 	return pullFailure(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 }
 
-func (c *registryCharts) choose(ctx context.Context, w warner, wanted want) (*resolvedChart, error) {
-	name, version := wanted.chart, wanted.constraint
+func (c *registryCharts) choose(ctx context.Context, w *remarks, name, version string) (*resolvedChart, error) {
 	tag, err := c.tag(ctx, name, version)
 	if err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func (c *registryCharts) tags(ctx context.Context, name string) ([]string, error
 }
 
 // otherwise says what may be meant by a version whose tag is not there.
-func (c *registryCharts) otherwise(ctx context.Context, w warner, name, version string, err error) error {
+func (c *registryCharts) otherwise(ctx context.Context, w *remarks, name, version string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

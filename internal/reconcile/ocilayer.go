@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -27,7 +28,7 @@ const maxLayer = 512 << 20
 
 // pullArtifact fetches the layer that the object selects, and stores it.
 func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
-	artifact, err := p.r.manifestOf(ctx, at)
+	artifact, err := at.repo.manifest(ctx, at.digest)
 	if broken, ok := errors.AsType[*oci.ManifestError](err); ok && broken.Unparsable {
 		return status.OCILayerOperationFailed.Wrap(fmt.Errorf("failed to parse artifact manifest: %w", err))
 	}
@@ -50,15 +51,6 @@ func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIR
 		return l.copy(ctx)
 	}
 	return l.extract(ctx)
-}
-
-// manifestOf is the manifest of a digest, fetched once per run.
-func (r *Reconciler) manifestOf(ctx context.Context, at *ociArtifact) (*oci.Artifact, error) {
-	if at.artifact != nil {
-		return at.artifact, nil
-	}
-	key := chartKey{at.identity, "", at.digest.String()}
-	return r.artifacts.Do(ctx, key, func() (*oci.Artifact, error) { return at.repo.Manifest(ctx, at.digest) })
 }
 
 type layerTransfer struct {
@@ -112,10 +104,15 @@ func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 	return nil, ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
 }
 
-func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
-	scope := at.scope
+// scope is what the cache knows the artifact by.
+func (at *ociArtifact) scope() cache.Scope {
+	scope := at.repo.scope
 	scope.Item = at.item
-	return blob.Key{Location: at.repo.Repository(), Identity: at.identity, Digest: layer.Digest, Scope: scope}
+	return scope
+}
+
+func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
+	return blob.Key{Location: at.repo.Repository.Repository(), Identity: at.repo.identity, Digest: layer.Digest, Scope: at.scope()}
 }
 
 func (l *layerTransfer) failed() string {

@@ -17,37 +17,38 @@ import (
 
 // openOCIRepository opens the registry of an OCIRepository with its credentials
 // and TLS settings. Errors carry their reason.
-func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*oci.Repository, string, error) {
+func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*ociRepository, error) {
 	login := p.r.secrets.Artifact(obj)
 	if err := login.Err(); err != nil {
 		p.warnMissingLogin(obj, err)
-		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get credential: %w", err))
+		return nil, status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get credential: %w", err))
 	}
 	p.warnSecrets(login.Warnings)
-	o := oci.Options{Timeout: timeoutOf(obj.Spec.Timeout), Memory: p.r.memory(p.r.scopeOf(ctx, p.adm, bareURL(obj.Spec.URL)))}
+	scope := p.r.scopeOf(ctx, p.adm, bareURL(obj.Spec.URL))
+	o := oci.Options{Timeout: timeoutOf(obj.Spec.Timeout), Memory: p.r.memory(scope)}
 	var err error
 	if o.Proxy, err = p.r.secrets.ArtifactProxy(obj); err != nil {
-		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))
+		return nil, status.AuthenticationFailed.Wrap(fmt.Errorf("failed to get proxy address: %w", err))
 	}
 	var warned []credential.Warning
 	o.Identity, warned, err = p.r.secrets.Certificates(obj, obj.Spec.Insecure && p.adm.Object.Kind == sourcev1.OCIRepositoryKind)
 	p.warnSecrets(warned)
 	if err != nil {
-		return nil, "", status.AuthenticationFailed.Wrap(fmt.Errorf("failed to generate transport for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
+		return nil, status.AuthenticationFailed.Wrap(fmt.Errorf("failed to generate transport for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 	}
 	name, err := ociName(obj)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if o.Logins, err = login.Logins(ctx, name.Route(o)); err != nil {
-		return nil, "", loginsFailure(err)
+		return nil, loginsFailure(err)
 	}
 	if o.Insecure, err = p.r.plainHTTP(ctx, obj, name, o); err != nil {
-		return nil, "", status.OCIPullFailed.Wrap(fmt.Errorf("failed to determine artifact digest: %w", err))
+		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to determine artifact digest: %w", err))
 	}
 	opened := p.r.registries.Repository(name, o)
 	p.warnWithheld(opened.Withheld(ctx))
-	return opened, ociIdentity(name, o), nil
+	return &ociRepository{opened, p.r, ociIdentity(name, o), scope}, nil
 }
 
 // ociIdentity is equal for two OCIRepositories that get the same answers, within

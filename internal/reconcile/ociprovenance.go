@@ -19,7 +19,7 @@ import (
 // --keyring asks. What is no chart has no such file, and none is requested: the
 // signer is nil then.
 func (p *ociReconciliation) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
-	artifact, err := p.r.manifestOf(ctx, at)
+	artifact, err := at.repo.manifest(ctx, at.digest)
 	if err != nil {
 		return nil, ociFailure(status.OCIPullFailed, err)
 	}
@@ -57,7 +57,7 @@ func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resol
 	}
 	return &resolvedChart{
 		Pin:  Pin{Source: PinRegistry, Version: build.Version, URL: at.URL, Manifest: artifact.Digest.String()},
-		id:   fmt.Sprintf("%q %s", at.identity, artifact.Digest),
+		id:   fmt.Sprintf("%q %s", at.repo.identity, artifact.Digest),
 		key:  at.layerKey(layer),
 		file: archiveName(build),
 		fetch: func(ctx context.Context, dst fetch.Sink, limit int64) error {
@@ -72,7 +72,7 @@ func (p *ociReconciliation) carry(ctx context.Context, at *ociArtifact) error {
 	if p.r.o.Carry == nil {
 		return nil
 	}
-	artifact, err := p.r.manifestOf(ctx, at)
+	artifact, err := at.repo.manifest(ctx, at.digest)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -100,171 +101,140 @@ func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error
 	return fingerprintOf(revision, obj.Spec.Ignore, obj.Spec.LayerSelector)
 }
 
-type ociArtifact struct {
-	Pin
-	repo     *oci.Repository
-	identity string // of the repository
+// An ociRepository is opened with the credentials of an object.
+type ociRepository struct {
+	*oci.Repository
+	r        *Reconciler
+	identity string // equal for two that get the same answers, within one run
 	scope    cache.Scope
-	digest   digest.Digest
-	artifact *oci.Artifact // nil until it is fetched
-	shown    string        // host/repository:tag, or @digest
-	item     string        // the same for the cache, with nothing that came from a Secret
 }
 
-func (at *ociArtifact) pin() Pin { return at.Pin }
+// tags are all tags, fetched once per run.
+func (o *ociRepository) tags(ctx context.Context) ([]string, error) {
+	return o.r.tags.Do(ctx, chartKey{o.identity, "", ""}, func() ([]string, error) { return o.Tags(ctx) })
+}
 
-type ociArtifacts struct {
-	r        *Reconciler
-	repo     *oci.Repository
-	identity string // of the repository
-	scope    cache.Scope
-	charts   bool // tags are versions as those of charts are
-	atOnce   bool // to ask for the manifest with the digest: it will be needed
+// manifest is that of a digest, fetched once per run.
+func (o *ociRepository) manifest(ctx context.Context, d digest.Digest) (*oci.Artifact, error) {
+	return o.r.artifacts.Do(ctx, chartKey{o.identity, "", d.String()}, func() (*oci.Artifact, error) { return o.Manifest(ctx, d) })
+}
+
+type ociArtifact struct {
+	Pin
+	repo   *ociRepository
+	digest digest.Digest
+	shown  string // host/repository:tag, or @digest
+	item   string // the same for the cache, with nothing that came from a Secret
 }
 
 func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
-	repo, identity, err := p.openOCIRepository(ctx, obj)
+	repo, err := p.openOCIRepository(ctx, obj)
 	if err != nil {
 		return nil, err
 	}
-	from := &ociArtifacts{
-		r: p.r, repo: repo, identity: identity, scope: p.r.scopeOf(ctx, p.adm, bareURL(obj.Spec.URL)),
-		charts: obj.GetLayerMediaType() == oci.HelmChartType, atOnce: p.stored() == nil && p.r.o.Until == Fetch,
-	}
-	ref := validate.ArtifactReference(obj)
-	wanted := want{constraint: ref.SemVer, tag: ref.Tag, digest: ref.Digest, filter: ref.SemverFilter}
-	if e := p.asked(); e != nil && e.Tag != "" {
-		wanted = want{tag: e.Tag}
-	}
+	at := &ociArtifact{Pin: Pin{Source: PinRegistry}, repo: repo}
 	if e := p.lockedTo(); e != nil {
-		at := from.locked(e)
-		p.pinTo(at.Pin)
-		p.foundArtifact(at)
-		decideLogin(ctx, repo.Shown)
-		return at, nil
+		at.Pin, at.digest = artifactPin(e), digest.Digest(e.ManifestDigest)
+		at.shown = strings.TrimPrefix(at.URL, sourcev1.OCIRepositoryPrefix)
+	} else {
+		err = p.chooseArtifact(ctx, obj, at)
 	}
-	at, err := choose(ctx, p.reconciliation, from, wanted)
-	if at != nil {
-		p.foundArtifact(at)
+	at.item = p.adm.Object.ConcealText(at.shown)
+	p.result.Resolution.take(at.Pin)
+	if err != nil {
+		return nil, err
 	}
-	var tag *ociTagError
-	switch {
-	case errors.As(err, &tag):
-		return nil, ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), tag.err))
-	case err != nil:
-		return nil, ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
-	}
+	p.pinTo(at.Pin)
 	decideLogin(ctx, repo.Shown)
 	return at, nil
 }
 
-func (p *ociReconciliation) foundArtifact(at *ociArtifact) {
-	at.item = p.adm.Object.ConcealText(at.shown)
-	p.result.Resolution.take(at.Pin)
-}
-
-type ociTagError struct{ err error }
-
-func (e *ociTagError) Error() string { return e.err.Error() }
-
-func (e *ociTagError) Unwrap() error { return e.err }
-
-func (a *ociArtifacts) choose(ctx context.Context, w warner, wanted want) (*ociArtifact, error) {
-	at := &ociArtifact{Pin: Pin{Source: PinRegistry}, repo: a.repo, identity: a.identity, scope: a.scope}
-	if wanted.digest != "" {
-		var err error
-		if at.digest, err = oci.ParseDigest(wanted.digest); err != nil {
-			return nil, finding.WithCode(finding.InvalidReference, err)
-		}
-		at.Manifest, at.Revision, at.shown = at.digest.String(), at.digest.String(), a.repo.At(at.digest.String())
-		at.URL = "oci://" + at.shown
-		return at, nil
+// chooseArtifact fills in what spec.ref selects. With an error, that is as far as it got.
+func (p *ociReconciliation) chooseArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
+	ref := validate.ArtifactReference(obj)
+	if e := p.asked(); e != nil && e.Tag != "" {
+		ref = sourcev1.OCIRepositoryRef{Tag: e.Tag}
 	}
-	tag, err := a.tag(ctx, wanted)
+	if ref.Digest != "" {
+		d, err := oci.ParseDigest(ref.Digest)
+		if err != nil {
+			return digestFailure(finding.WithCode(finding.InvalidReference, err))
+		}
+		at.is(d, d.String(), at.repo.At(d.String()))
+		return nil
+	}
+	tag, err := at.repo.tag(ctx, ref, obj.GetLayerMediaType() == oci.HelmChartType)
 	if err != nil {
-		return nil, &ociTagError{err}
+		return ociFailure(status.ReadOperationFailed, fmt.Errorf("failed to determine the artifact tag for '%s': %w", auth.RedactURL(obj.Spec.URL), err))
 	}
 	at.Version = tag
-	pinned, err := a.r.moving.Do(ctx, chartKey{a.identity, "", tag}, func() (pinnedTag, error) { return a.pinTag(ctx, tag) })
+	atOnce := p.stored() == nil && p.r.o.Until == Fetch
+	d, err := p.r.moving.Do(ctx, chartKey{at.repo.identity, "", tag}, func() (digest.Digest, error) { return at.repo.pinTag(ctx, tag, atOnce) })
 	if err != nil {
-		return at, a.otherwise(ctx, w, wanted, tag, err)
+		return digestFailure(at.repo.otherwise(ctx, p.remarks, ref, tag, err))
 	}
-	at.digest, at.artifact = pinned.digest, pinned.artifact
-	at.Manifest, at.Revision, at.shown = at.digest.String(), tag+"@"+at.digest.String(), a.repo.Tagged(tag)
-	at.URL = "oci://" + at.shown
-	return at, nil
+	at.is(d, tag+"@"+d.String(), at.repo.Tagged(tag))
+	return nil
 }
 
-func (a *ociArtifacts) otherwise(ctx context.Context, w warner, wanted want, tag string, err error) error {
+func digestFailure(err error) error {
+	return ociFailure(status.OCIPullFailed, fmt.Errorf("failed to determine artifact digest: %w", err))
+}
+
+func (at *ociArtifact) is(d digest.Digest, revision, shown string) {
+	at.digest, at.Manifest, at.Revision, at.shown, at.URL = d, d.String(), revision, shown, "oci://"+shown
+}
+
+// otherwise says what may be meant by a tag that is not there.
+func (o *ociRepository) otherwise(ctx context.Context, w *remarks, ref sourcev1.OCIRepositoryRef, tag string, err error) error {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
-	case wanted.tag != "":
-		return a.missing(ctx, w, tag, err)
-	case tag == defaultTag:
+		return err
+	case ref.SemVer == "" && ref.Tag == "":
 		return finding.WithHint(err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver")
+	case ref.Tag == "":
+		return err
 	}
-	return err
-}
-
-type tagMissingError struct {
-	err  error
-	hint string
-}
-
-func (e *tagMissingError) Error() string { return e.err.Error() }
-
-func (e *tagMissingError) Unwrap() error { return e.err }
-
-// Hint names the tag that may be meant.
-func (e *tagMissingError) Hint() string { return e.hint }
-
-func (a *ociArtifacts) missing(ctx context.Context, w warner, tag string, err error) error {
-	missing := &tagMissingError{err: err}
-	tags, failed := a.tags(ctx)
+	missing := &finding.Problem{Field: []any{"spec", "ref", "tag"}, Err: err}
+	tags, failed := o.tags(ctx)
 	if failed != nil {
 		w.debugf("no tag %s, and the tags cannot be listed: %v", tag, failed)
-		return missing
-	}
-	if other := resolve.OtherTag(tag); slices.Contains(tags, other) {
-		missing.hint = fmt.Sprintf("the repository has the tag %s: write that in spec.ref.tag", other)
+	} else if other := resolve.OtherTag(tag); slices.Contains(tags, other) {
+		missing.Advice = fmt.Sprintf("the repository has the tag %s: write that in spec.ref.tag", other)
 	}
 	return missing
 }
 
-// pinTag asks what a tag names. Where nothing is stored, it asks at once for what
-// is needed next.
-func (a *ociArtifacts) pinTag(ctx context.Context, tag string) (pinned pinnedTag, err error) {
+// pinTag asks what a tag names, and at once for the manifest if that is needed next.
+func (o *ociRepository) pinTag(ctx context.Context, tag string, atOnce bool) (digest.Digest, error) {
 	if err := oci.CheckTag(tag); err != nil {
-		return pinned, finding.WithCode(finding.InvalidReference, err)
+		return "", finding.WithCode(finding.InvalidReference, err)
 	}
-	if !a.atOnce {
-		pinned.digest, err = a.repo.Digest(ctx, tag)
-		return pinned, err
+	if !atOnce {
+		return o.Digest(ctx, tag)
 	}
-	pinned.digest, pinned.artifact, err = a.repo.Pin(ctx, tag)
-	return pinned, err
+	d, artifact, err := o.Pin(ctx, tag)
+	if artifact != nil {
+		_, err = o.r.artifacts.Do(ctx, chartKey{o.identity, "", d.String()}, func() (*oci.Artifact, error) { return artifact, nil })
+	}
+	return d, err
 }
 
-func (a *ociArtifacts) tag(ctx context.Context, wanted want) (string, error) {
-	if wanted.constraint == "" {
-		return cmp.Or(wanted.tag, defaultTag), nil
+func (o *ociRepository) tag(ctx context.Context, ref sourcev1.OCIRepositoryRef, charts bool) (string, error) {
+	if ref.SemVer == "" {
+		return cmp.Or(ref.Tag, defaultTag), nil
 	}
-	versions, err := resolve.NewTagRange(wanted.constraint, wanted.filter, a.charts)
+	versions, err := resolve.NewTagRange(ref.SemVer, ref.SemverFilter, charts)
 	if err != nil {
 		return "", err
 	}
-	tags, err := a.tags(ctx)
+	tags, err := o.tags(ctx)
 	if err != nil {
 		return "", err
 	}
 	tag, err := versions.Choose(tags)
-	fetch.Decided(ctx, "candidates: tags: %d; '%s' takes %s", len(tags), wanted.constraint, cmp.Or(tag, "none of them"))
+	fetch.Decided(ctx, "candidates: tags: %d; '%s' takes %s", len(tags), ref.SemVer, cmp.Or(tag, "none of them"))
 	return tag, err
-}
-
-// tags are all tags, fetched once per run.
-func (a *ociArtifacts) tags(ctx context.Context) ([]string, error) {
-	return a.r.tags.Do(ctx, chartKey{a.identity, "", ""}, func() ([]string, error) { return a.repo.Tags(ctx) })
 }
 
 func ociFailure(reason status.Reason, err error) error {
@@ -340,17 +310,15 @@ func (p *ociReconciliation) artifactSigner(ctx context.Context, v verification, 
 	if err != nil {
 		return nil, unverifiable(err.Error(), err) // a missing Secret is no reason to trust the artifact
 	}
-	key := signatureKey{fmt.Sprintf("%q %s", at.identity, at.digest), check.against}
+	key := signatureKey{fmt.Sprintf("%q %s", at.repo.identity, at.digest), check.against}
 	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {
-		scope := at.scope
-		scope.Item = at.item
 		return p.signer(ctx, verify.Subject{
-			Repository: at.repo.Repository(),
+			Repository: at.repo.Repository.Repository(),
 			Digest:     at.digest,
 			Insecure:   at.repo.Insecure(),
 			Transport:  at.repo.Reading(),
 			Timeout:    timeoutOf(p.obj.Spec.Timeout),
-		}, scope, check.run)
+		}, at.scope(), check.run)
 	})
 	var refused interface{ Integrity() bool }
 	if v.provider == providerCosign && v.secret != nil && errors.As(err, &refused) {

@@ -92,7 +92,7 @@ func (p *chartReconciliation) warnUnlocked(c *helmchart.Chart, list []*dependenc
 }
 
 // warnIgnored warns of files of a chart of a HelmRelease of Flux 1 that the same chart would not have in Flux 2.
-func (p *chartReconciliation) warnIgnored(ctx context.Context, root *os.Root, dir string, w warner) error {
+func (p *chartReconciliation) warnIgnored(ctx context.Context, root *os.Root, dir string) error {
 	rules, err := p.r.sourceRules.Do(ctx, root.Name(), func() (*tree.Rules, error) {
 		return tree.SourceRules(ctx, root, "", tree.Options{Filter: operatedFiles()})
 	})
@@ -111,9 +111,9 @@ func (p *chartReconciliation) warnIgnored(ctx context.Context, root *os.Root, di
 	ignored := slices.DeleteFunc(files, func(name string) bool { return !rules.Ignored(path.Join(dir, name), false) })
 	switch count := len(ignored); {
 	case count == 1:
-		w.warnAt(finding.OperatorSetting, ignored[0]+" of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", "spec", "chart")
+		p.warnAt(finding.OperatorSetting, ignored[0]+" of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", "spec", "chart")
 	case count > 1:
-		w.warnAt(finding.OperatorSetting, fmt.Sprintf("%s and %d more of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", ignored[0], count-1), "spec", "chart")
+		p.warnAt(finding.OperatorSetting, fmt.Sprintf("%s and %d more of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", ignored[0], count-1), "spec", "chart")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"cmp"
-	"context"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -61,34 +60,6 @@ type DependencyPin struct {
 	Repository string `json:"repository"` // redacted
 	Constraint string `json:"constraint,omitempty"`
 	Pin        Pin    `json:"pin"`
-}
-
-type want struct {
-	// chart is the name of a chart, or its path in a tree; an OCIRepository has none.
-	chart string
-	// constraint is a version or a range; "" takes the newest. A tree has only one.
-	constraint string
-	// tag, digest and filter are the rest of an OCIRepository's spec.ref. A digest comes before
-	// the constraint, which comes before the tag.
-	tag, digest, filter string
-}
-
-// chooser is what one version is chosen from: an index, a registry, the tags of an
-// OCIRepository, a tree. The same question has the same answer for the rest of the run. A choice
-// that is returned with an error is as far as it got. It is safe for many goroutines.
-type chooser[T pinned] interface {
-	choose(ctx context.Context, w warner, wanted want) (T, error)
-}
-
-type pinned interface{ pin() Pin }
-
-// choose chooses what is wanted, and records what that is.
-func choose[T pinned](ctx context.Context, p *reconciliation, from chooser[T], wanted want) (T, error) {
-	chosen, err := from.choose(ctx, p, wanted)
-	if err == nil {
-		p.pinTo(chosen.pin())
-	}
-	return chosen, err
 }
 
 func (p *reconciliation) pinTo(pin Pin) { p.result.Pin = &pin }

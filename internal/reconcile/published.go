@@ -58,7 +58,7 @@ func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.Helm
 	found := &Published{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version, Exact: resolve.IsExact(obj.Spec.Version)}
 	switch charts := charts.(type) {
 	case *indexCharts:
-		err = charts.list(ctx, p, found)
+		err = charts.list(ctx, p.remarks, found)
 	case *registryCharts:
 		err = charts.list(ctx, found)
 	}
@@ -96,7 +96,7 @@ func withoutGeneration(revision string, found *Published) string {
 	return revision
 }
 
-func (c *indexCharts) list(ctx context.Context, w warner, found *Published) error {
+func (c *indexCharts) list(ctx context.Context, w *remarks, found *Published) error {
 	index, candidates, dropped, err := c.candidates(ctx, found.Chart)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -153,11 +153,11 @@ func (p *Published) choose(candidates []resolve.Candidate, wanted string, err er
 }
 
 func (p *ociReconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCIRepository) error {
-	repo, identity, err := p.openOCIRepository(ctx, obj)
+	repo, err := p.openOCIRepository(ctx, obj)
 	if err != nil {
 		return err
 	}
-	tags, err := p.r.tags.Do(ctx, chartKey{identity, "", ""}, func() ([]string, error) { return repo.Tags(ctx) })
+	tags, err := repo.tags(ctx)
 	if err != nil {
 		return ociFailure(status.ReadOperationFailed, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/credential"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -66,7 +67,7 @@ type Connections struct {
 	tags        work.Memo[chartKey, []string]
 	pinned      work.Memo[chartKey, *oci.Manifest]
 	plain       work.Memo[schemeKey, bool]
-	moving      work.Memo[chartKey, pinnedTag]     // tags of OCIRepositories
+	moving      work.Memo[chartKey, digest.Digest] // tags of OCIRepositories
 	artifacts   work.Memo[chartKey, *oci.Artifact] // by digest
 	signers     work.Memo[signatureKey, *verify.Signer]
 	roots       work.Memo[string, *verify.Trust]

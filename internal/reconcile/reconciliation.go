@@ -28,12 +28,12 @@ type reconciliation struct {
 	r *Reconciler
 	subject
 	memory
-	entry     *lock.Entry // of a lock, nil if there is none that counts
-	steps     objectSteps
-	status    commonStatus // of the object, in the making
-	out       status.Outcome
-	result    *Result
-	*warnings // of the result
+	entry    *lock.Entry // of a lock, nil if there is none that counts
+	steps    objectSteps
+	status   commonStatus // of the object, in the making
+	out      status.Outcome
+	result   *Result
+	*remarks // of the result
 }
 
 // subject is the object that a reconciliation is about. It does not change, except for the
@@ -137,7 +137,7 @@ func (r *Reconciler) lock(ctx context.Context, p *reconciliation) (unlock func()
 
 // begin prepares the reconciliation of an object that was not looked at yet.
 func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconciliation, error) {
-	p := &reconciliation{r: r, result: result, warnings: &result.Warnings}
+	p := &reconciliation{r: r, result: result, remarks: &result.remarks}
 	p.adm, p.key, p.rebuild = adm, keyOf(adm), r.o.Refresh
 	k, ok := r.kinds.of(adm.Object)
 	if !ok {
@@ -357,10 +357,6 @@ func (p *reconciliation) tolerateLink(err error) error {
 	p.out.Events = append(p.out.Events, status.SymlinkUpdateFailed(link.Err))
 	p.warnAs(finding.OddStorage, "the link to the newest artifact was not updated: %v", link.Err)
 	return nil
-}
-
-func (p *reconciliation) debugf(format string, args ...any) {
-	p.result.Debug = append(p.result.Debug, fmt.Sprintf(format, args...))
 }
 
 // generationOf is metadata.generation, or 1: it is never invented from history.

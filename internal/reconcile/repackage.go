@@ -84,7 +84,7 @@ func (p *chartReconciliation) downloadChart(ctx context.Context, chosen *resolve
 	if err != nil {
 		return nil, status.ChartPackageError.Wrap(fmt.Errorf("failed to load downloaded chart: %w", err))
 	}
-	return c, status.ChartPullError.Wrap(p.r.checkIdentity(p, c.Metadata, chosen))
+	return c, status.ChartPullError.Wrap(p.r.checkIdentity(p.remarks, c.Metadata, chosen))
 }
 
 // overwriteValues makes the merged values the chart's own. As with

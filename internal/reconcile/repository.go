@@ -49,7 +49,7 @@ type repository struct {
 	location string
 	scope    cache.Scope // what the cache knows the repository by
 	withheld error       // the login of the environment that is not used, nil if there is none
-	warnings
+	remarks
 }
 
 // newIndex is Index. If the repository has tags, the index with the tag that is known is not downloaded.
@@ -143,8 +143,8 @@ func clientFailure(err error) error {
 }
 
 // warnWithheldBy reports it with a chart of a registry, which has no status of its own.
-func (w *warnings) warnWithheldBy(repo *repository) {
+func (w *remarks) warnWithheldBy(repo *repository) {
 	if repo.withheld != nil {
-		*w = append(*w, Warning{Code: finding.WithheldLogin, Text: repo.withheld.Error(), Err: repo.withheld})
+		w.Warnings = append(w.Warnings, Warning{Code: finding.WithheldLogin, Text: repo.withheld.Error(), Err: repo.withheld})
 	}
 }

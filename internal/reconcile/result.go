@@ -43,14 +43,13 @@ const (
 // Progress.Finished has it: objects that refer to this one read it from other goroutines. The caller of
 // Run may keep it after Close, but what it provides for other objects ends with the run.
 type Result struct {
-	Object   *admission.Admitted
-	State    State
-	Cluster  string         // of several; the caller of Run sets it
-	Status   map[string]any // of the document; nil prints none
-	Events   []status.Event
-	Failure  *status.Failure
-	Warnings warnings
-	Debug    []string
+	Object  *admission.Admitted
+	State   State
+	Cluster string         // of several; the caller of Run sets it
+	Status  map[string]any // of the document; nil prints none
+	Events  []status.Event
+	Failure *status.Failure
+	remarks
 	// Recorded is the cluster of an object that earlier runs left, "" if that is not known.
 	Recorded string
 	// Resolution is what a chart resolved to, as far as it got.

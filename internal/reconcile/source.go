@@ -20,7 +20,7 @@ func (r *Result) Artifact() *meta.Artifact { return r.common.artifact }
 // charts are the published charts of an object. It is an error with a reason if there are none: the
 // object is of another kind, or nothing of it was ever fetched. Whether the object is ready does not matter: a
 // repository that is down serves what it had.
-func (r *Result) charts(ctx context.Context, w *warnings) (charts, error) {
+func (r *Result) charts(ctx context.Context, w *remarks) (charts, error) {
 	if r.provider == nil {
 		return nil, r.nothing()
 	}
@@ -39,7 +39,7 @@ func (r *Result) nothing() error {
 	return status.NoSource(r.Object.Object.Kind, r.Object.Object.Name, causeOf(r))
 }
 
-func (p *reconciliation) charts(context.Context, *warnings) (charts, error) {
+func (p *reconciliation) charts(context.Context, *remarks) (charts, error) {
 	return nil, p.result.nothing()
 }
 

@@ -8,8 +8,6 @@ import (
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/digest"
-	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
@@ -81,9 +79,3 @@ type schemeKey struct{ host, settings string }
 // signatureKey names what is verified, and against what: the same question is
 // asked once per run.
 type signatureKey struct{ chart, against string }
-
-// pinnedTag is what a tag names for the rest of the run.
-type pinnedTag struct {
-	digest   digest.Digest
-	artifact *oci.Artifact // nil if only the digest is known
-}

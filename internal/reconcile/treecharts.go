@@ -72,8 +72,7 @@ func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sour
 		},
 		fetch: func(context.Context) error {
 			build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
-			p.pinTo(from.chartPin(obj.Spec.Chart, build.Version))
-			p.result.Resolution.Version = build.Version
+			p.choseFromTree(from, build.Version)
 			p.unchanged(build)
 			return nil
 		},
@@ -81,61 +80,45 @@ func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sour
 }
 
 type treeChart struct {
-	Pin
 	*chart.Found
 	source chart.Source
 	build  status.Build
 	recipe *recipe // nil for an archive that is stored as it is
 }
 
-func (c *treeChart) pin() Pin { return c.Pin }
-
-// treeCharts are the charts of a tree, as an object wants them packaged.
-type treeCharts struct {
-	p    *chartReconciliation
-	from *sourceTree
-}
-
-func (c *treeCharts) choose(ctx context.Context, w warner, wanted want) (*treeChart, error) {
-	root, err := c.from.files(ctx)
+// findInTree finds a chart of a tree, as the object wants it packaged.
+func (p *chartReconciliation) findInTree(ctx context.Context, obj *sourcev1.HelmChart, from *sourceTree) (*treeChart, error) {
+	root, err := from.files(ctx)
 	if err != nil {
 		return nil, err
 	}
-	source := chart.Source{Root: root, Filter: c.from.filter, Limits: c.p.r.limits}
-	found, err := source.Find(wanted.chart)
+	source := chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}
+	found, err := source.Find(obj.Spec.Chart)
 	if err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
 	}
-	w.warnEach(finding.OddSource, found.Warnings)
-	if c.p.operated() != nil && found.Dir {
-		if err := c.p.warnIgnored(ctx, root, found.Path, w); err != nil {
+	p.warnEach(finding.OddSource, found.Warnings)
+	if p.operated() != nil && found.Dir {
+		if err := p.warnIgnored(ctx, root, found.Path); err != nil {
 			return nil, status.InvalidChartReference.Wrap(err)
 		}
 	}
-	if text := validate.UselessValuesFiles(c.p.obj); text != "" {
-		w.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
+	if text := validate.UselessValuesFiles(obj); text != "" {
+		p.warnAt(finding.UselessSetting, text, "spec", "valuesFiles")
 	}
 	chosen := &treeChart{Found: found, source: source, build: status.Build{Name: found.Metadata.Name, Version: found.Metadata.Version}}
-	if chosen.recipe, err = c.p.treeRecipe(c.p.obj, found, c.from, &chosen.build); err != nil {
+	if chosen.recipe, err = p.treeRecipe(obj, found, from, &chosen.build); err != nil {
 		return nil, err
 	}
-	chosen.Pin = c.from.chartPin(wanted.chart, chosen.build.Version)
+	p.choseFromTree(from, chosen.build.Version)
 	return chosen, nil
 }
 
-func (t *sourceTree) chartPin(path, version string) Pin {
-	pin := t.pin
-	pin.Chart, pin.Version = path, version
-	return pin
-}
-
-func (p *chartReconciliation) findInTree(ctx context.Context, obj *sourcev1.HelmChart, from *sourceTree) (*treeChart, error) {
-	found, err := choose(ctx, p.reconciliation, &treeCharts{p, from}, want{chart: obj.Spec.Chart})
-	if err != nil {
-		return nil, err
-	}
-	p.result.Resolution.Version = found.build.Version
-	return found, nil
+func (p *chartReconciliation) choseFromTree(from *sourceTree, version string) {
+	pin := from.pin
+	pin.Chart, pin.Version = p.obj.Spec.Chart, version
+	p.pinTo(pin)
+	p.result.Resolution.Version = version
 }
 
 // compareTreeChart reports what a controller would see before it packages the chart.

@@ -21,48 +21,55 @@ type Warning struct {
 	Err  error // whose hints say what to do, mostly none
 }
 
-// warnings are what there is to warn of. What validate finds as well has the code and the
-// place that it has there: one comment silences both.
-type warnings []Warning
-
-func (w *warnings) warnAs(code finding.Code, format string, args ...any) {
-	*w = append(*w, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+// remarks are what there is to report of an object although it is no failure. A warning that validate finds as well has the
+// code and the place that it has there: one comment silences both.
+type remarks struct {
+	Warnings []Warning
+	Debug    []string
 }
 
-func (w *warnings) warnAt(code finding.Code, text string, path ...any) {
-	*w = append(*w, Warning{Code: code, Text: text, Path: path})
+func (w *remarks) debugf(format string, args ...any) {
+	w.Debug = append(w.Debug, fmt.Sprintf(format, args...))
+}
+
+func (w *remarks) warnAs(code finding.Code, format string, args ...any) {
+	w.Warnings = append(w.Warnings, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
+}
+
+func (w *remarks) warnAt(code finding.Code, text string, path ...any) {
+	w.Warnings = append(w.Warnings, Warning{Code: code, Text: text, Path: path})
 }
 
 // warnWithheld reports a credential of the environment that is not used, if there is one.
-func (w *warnings) warnWithheld(err error) {
+func (w *remarks) warnWithheld(err error) {
 	withheld, ok := errors.AsType[*auth.WithheldError](err)
 	if !ok {
 		return
 	}
 	field := map[string]string{"http": "url", "insecure-skip-tls-verify": "url"}[withheld.By]
-	*w = append(*w, Warning{finding.WithheldLogin, err.Error(), []any{"spec", cmp.Or(field, withheld.By)}, err})
+	w.Warnings = append(w.Warnings, Warning{finding.WithheldLogin, err.Error(), []any{"spec", cmp.Or(field, withheld.By)}, err})
 }
 
 // warnOnce adds warnings. A login that is kept from a registry is one however many dependencies come from there.
-func (w *warnings) warnOnce(more warnings) {
+func (w *remarks) warnOnce(more []Warning) {
 	for _, m := range more {
 		same := func(x Warning) bool { return x.Code == m.Code && x.Text == m.Text }
-		if m.Code != finding.WithheldLogin || !slices.ContainsFunc(*w, same) {
-			*w = append(*w, m)
+		if m.Code != finding.WithheldLogin || !slices.ContainsFunc(w.Warnings, same) {
+			w.Warnings = append(w.Warnings, m)
 		}
 	}
 }
 
-func (w *warnings) warnEach(code finding.Code, texts []string) {
+func (w *remarks) warnEach(code finding.Code, texts []string) {
 	for _, text := range texts {
 		w.warnAt(code, text)
 	}
 }
 
-func (w *warnings) collectWarnings(ctx context.Context) context.Context {
+func (w *remarks) collectWarnings(ctx context.Context) context.Context {
 	return fetch.WithWarnings(ctx, func(err error) {
 		if is[*auth.WithheldError](err) {
-			w.warnOnce(warnings{{Code: finding.WithheldLogin, Text: err.Error(), Err: err}})
+			w.warnOnce([]Warning{{Code: finding.WithheldLogin, Text: err.Error(), Err: err}})
 			return
 		}
 		code := finding.OddSource
@@ -74,7 +81,7 @@ func (w *warnings) collectWarnings(ctx context.Context) context.Context {
 }
 
 // warnSecrets takes over what is unusual about Secrets.
-func (w *warnings) warnSecrets(warned []credential.Warning) {
+func (w *remarks) warnSecrets(warned []credential.Warning) {
 	for _, o := range warned {
 		w.warnAt(o.Code, o.Text, o.Path...)
 	}
