@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
@@ -15,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
-	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
@@ -108,83 +107,112 @@ type keptIndex struct {
 	Tag helmrepo.Tag `json:"tag,omitempty"`
 }
 
-// indexThroughCache asks the server whether the index in the cache is still its own, and writes that one to dst if it is. It
-// asks nothing if the run opens no connection.
-func (r *Reconciler) indexThroughCache(ctx context.Context, repo *repository, dst indexSink) (*index.Offsets, helmrepo.Tag, error) {
+// readIndex returns the index of a repository. If that has tags, it is the one in the cache, unless the server has another one by
+// now, which is asked unless the run opens no connection. Else it is downloaded into a sink, which has to last as long as the
+// index. If it has the tag known, the error is [helmrepo.ErrNotModified]; other errors have a reason.
+func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*indexFile, error) {
+	_, server := repo.indexed.(*helmrepo.Repository)
+	if server && known != "" && r.o.Offline {
+		return nil, helmrepo.ErrNotModified
+	}
+	if !server || known != "" {
+		return r.downloadIndex(ctx, repo, dst, known)
+	}
 	var kept keptIndex
 	d, found := r.cache.Answer(repo.scope, cachedIndex, "", &kept)
 	found = found && (kept.Tag != "" || r.o.Offline) && r.cache.Holds(repo.scope, d)
-	if !found && r.o.Offline {
-		return nil, "", r.missing("the index of " + repo.location)
-	}
 	if found && !r.o.Offline {
-		offsets, tag, err := r.newIndex(ctx, repo, dst, kept.Tag)
-		if !errors.Is(err, helmrepo.ErrNotModified) {
-			return offsets, tag, err
+		if file, err := r.downloadIndex(ctx, repo, dst, kept.Tag); !errors.Is(err, helmrepo.ErrNotModified) {
+			return file, err
 		}
 	}
+	missing := "the index of "
 	if found {
-		if offsets, err := r.loadIndex(repo, d, dst); err == nil {
-			return offsets, kept.Tag, nil
-		} else if r.o.Offline {
-			return nil, "", r.missing("an undamaged index of " + repo.location)
+		if file := r.indexInCache(repo, d); file != nil {
+			file.tag = kept.Tag
+			return file, nil
 		}
+		missing = "an undamaged index of "
 	}
-	return r.newIndex(ctx, repo, dst, "")
+	if r.o.Offline {
+		return nil, indexFailure(r.missing(missing + repo.location))
+	}
+	return r.downloadIndex(ctx, repo, dst, "")
 }
 
-// loadIndex writes an index from the cache, and reads it; or lends it, and reads where its charts are.
-func (r *Reconciler) loadIndex(repo *repository, d digest.Digest, dst indexSink) (*index.Offsets, error) {
-	if err := dst.Reset(); err != nil {
-		return nil, err
+// indexInCache opens an index in the cache, nil if it is damaged. If it is known where its charts are, nothing else of it is read: what
+// reads more compares it with its digest.
+func (r *Reconciler) indexInCache(repo *repository, d digest.Digest) *indexFile {
+	view, size, ok := r.cache.View(repo.scope, d)
+	if !ok {
+		return nil
 	}
-	if offsets, ok := r.lendIndex(repo, d, dst); ok {
-		return offsets, nil
+	r.files.add(view)
+	if size > r.o.IndexMax {
+		return nil
 	}
-	if !r.copyCached(repo, d, dst) {
-		return nil, errors.New("the index is not in the cache")
-	}
-	if offsets, ok := r.positions(repo, d, dst.Size()); ok {
-		return offsets, nil
-	}
-	offsets, err := index.Scan(sectionOf(dst, dst.Size()))
-	if err == nil && offsets.Check(dst) == nil {
+	offsets, ok := r.positions(repo, d, size)
+	if !ok {
+		var err error
+		if offsets, err = rescan(view, size, d); err != nil {
+			r.discardAltered(err)
+			return nil
+		}
 		r.keepPositions(repo, d, offsets)
 	}
-	return offsets, err
+	return &indexFile{in: r.store.Dir(), offsets: offsets, revision: d, file: view, size: size, cached: true}
 }
 
-// copyCached writes an index from the cache. Where the sink computes the same digest, it is computed once.
-func (r *Reconciler) copyCached(repo *repository, d digest.Digest, dst indexSink) bool {
-	if d.Algorithm() != dst.Digest().Algorithm() {
-		return r.cache.Load(repo.scope, d, r.o.IndexMax, dst)
+// discardAltered removes bytes from the cache that are not those of their digest.
+func (r *Reconciler) discardAltered(err error) {
+	if altered, ok := errors.AsType[*digest.MismatchError](err); ok {
+		r.cache.Discard(altered.Want)
 	}
-	file, size, ok := r.cache.View(repo.scope, d)
-	if !ok || size > r.o.IndexMax {
-		return false
-	}
-	defer func() { _ = file.Close() }()
-	if _, err := io.Copy(dst, file); err != nil {
-		return false
-	}
-	if dst.Digest() != d {
-		r.cache.Discard(d)
-		return false
-	}
-	return true
 }
 
-// newIndex downloads an index, and keeps it for later runs.
-func (r *Reconciler) newIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
-	offsets, tag, err := repo.newIndex(ctx, dst, r.o.IndexMax, known)
-	if err == nil && r.cache != nil && repo.scope.Source != "" && offsets.Check(dst) == nil {
+// downloadIndex gets the index into a sink, and keeps it for later runs. Its error has a reason: the failure
+// may be the server's, the index's, or this machine's.
+func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*indexFile, error) {
+	sink := &fetch.WatchedSink{Sink: dst}
+	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
+	switch {
+	case errors.Is(err, helmrepo.ErrNotModified):
+		return nil, err
+	case err != nil && sink.Err != nil:
+		return nil, unsavedIndex(sink.Err)
+	case err != nil:
+		return nil, indexFailure(err)
+	}
+	if err := offsets.Check(dst); err != nil {
+		return nil, invalidIndex(err)
+	}
+	if r.cache != nil && repo.scope.Source != "" {
 		scope := repo.scope
 		scope.Item = "index.yaml"
 		r.cache.Keep(scope, dst.Digest(), dst.Size(), sectionOf(dst, dst.Size()))
 		r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
 		r.keepPositions(repo, dst.Digest(), offsets)
 	}
-	return offsets, tag, err
+	return &indexFile{in: r.store.Dir(), offsets: offsets, tag: tag, revision: dst.Digest(), file: dst, size: dst.Size()}, nil
+}
+
+func indexFailure(err error) error {
+	if invalid, ok := errors.AsType[*helmrepo.IndexError](err); ok {
+		return invalidIndex(invalid.Err)
+	}
+	err = fmt.Errorf("failed to fetch Helm repository index: failed to cache index to temporary file: %w", err)
+	if fetch.AuthFailure(err) {
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	return status.Failed.Wrap(err)
+}
+
+func invalidIndex(err error) error {
+	return status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", err))
+}
+
+func unsavedIndex(err error) error {
+	return storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
 }
 
 func bareURL(raw string) string {

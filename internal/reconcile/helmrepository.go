@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -13,9 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
-	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
-	"github.com/helmsrc/helmsrc/internal/index"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -78,7 +77,7 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 	}
 	p.file = file
 	if file.owner != p.key || file.in != p.r.store.Dir() {
-		if file, err = p.copyIndex(file); err != nil {
+		if file, err = p.copyIndex(ctx, repo, file); err != nil {
 			return err
 		}
 		p.file = file
@@ -89,21 +88,21 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 }
 
 // fetchIndex downloads the index beside its future place, and puts it there
-// unless it is there already.
+// unless it is there already. One in the cache stays where it is.
 func (p *repositoryReconciliation) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return nil, storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer p.discard(pending)
-	offsets, tag, err := p.r.downloadIndex(ctx, repo, pending, p.knownTag(repo))
-	if errors.Is(err, helmrepo.ErrNotModified) {
-		return p.unmodifiedIndex()
+	file, err := p.r.readIndex(ctx, repo, pending, p.knownTag(repo))
+	switch {
+	case errors.Is(err, helmrepo.ErrNotModified):
+		return p.unmodifiedIndex(ctx)
+	case err != nil || file.cached:
+		return file, err
 	}
-	if err != nil {
-		return nil, err
-	}
-	file := &indexFile{owner: p.key, in: p.r.store.Dir(), offsets: offsets, tag: tag, revision: pending.Digest()}
+	file.owner = p.key
 	return file, p.keepIndex(pending, file)
 }
 
@@ -111,7 +110,7 @@ func (p *repositoryReconciliation) fetchIndex(ctx context.Context, repo *reposit
 // used again.
 func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 	stored := p.stored()
-	if p.rebuild || p.reading == nil || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
+	if p.rebuild || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
 		return ""
 	}
 	if _, err := godigest.Parse(stored.Revision); err != nil {
@@ -127,9 +126,8 @@ func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 const storedTag helmrepo.Tag = "stored"
 
 // unmodifiedIndex is the stored index, which the server has not changed.
-func (p *repositoryReconciliation) unmodifiedIndex() (*indexFile, error) {
-	<-p.reading.done // which ends with its context at the latest
-	file, err := p.reading.file, p.reading.err
+func (p *repositoryReconciliation) unmodifiedIndex(ctx context.Context) (*indexFile, error) {
+	file, err := p.r.storedIndexFile(ctx, p.adm, p.stored())
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}
@@ -148,10 +146,6 @@ func (p *repositoryReconciliation) keepIndex(pending *store.Pending, file *index
 		return p.openIndex(file)
 	}
 	return p.commitIndex(pending, file)
-}
-
-func unsavedIndex(err error) error {
-	return storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
 }
 
 func (p *repositoryReconciliation) commitIndex(pending *store.Pending, file *indexFile) error {
@@ -182,20 +176,26 @@ func (p *repositoryReconciliation) upToDate(pending *store.Pending) (bool, error
 }
 
 // copyIndex stores an index that was fetched for another object with the same
-// repository.
-func (p *repositoryReconciliation) copyIndex(from *indexFile) (*indexFile, error) {
+// repository, or is in the cache. One that is damaged there is downloaded again.
+func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *repository, from *indexFile) (*indexFile, error) {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return nil, storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer p.discard(pending)
-	if err := from.writeTo(pending); err != nil {
+	_, err = io.Copy(pending, digest.NewReader(sectionOf(from.file, from.size), from.revision))
+	switch altered := is[*digest.MismatchError](err); {
+	case altered && from.cached:
+		if from, err = p.r.readAgain(ctx, repo, from); err != nil {
+			return nil, err
+		}
+		return p.copyIndex(ctx, repo, from)
+	case altered:
+		return nil, status.ReadOperationFailed.Wrap(err)
+	case err != nil:
 		return nil, status.ArchiveOperationFailed.Wrap(err)
 	}
-	if got := pending.Digest(); got.Algorithm() == from.revision.Algorithm() && got != from.revision { // in the cache, meanwhile
-		return nil, status.ReadOperationFailed.Wrap(&digest.MismatchError{Want: from.revision, Got: got})
-	}
-	file := &indexFile{owner: p.key, in: p.r.store.Dir(), offsets: from.offsets, tag: from.tag, revision: from.revision}
+	file := &indexFile{owner: p.key, in: p.r.store.Dir(), offsets: from.offsets, tag: from.tag, revision: pending.Digest()}
 	return file, p.keepIndex(pending, file)
 }
 
@@ -213,9 +213,9 @@ func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, fil
 // compareIndex reports what a controller would see before it stores the index.
 func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repository) error {
 	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) {
-		file, err := p.r.spoolIndex(ctx, repo, p.key, p.knownTag(repo))
+		file, err := p.r.spoolIndex(ctx, repo, p.knownTag(repo))
 		if errors.Is(err, helmrepo.ErrNotModified) {
-			return p.unmodifiedIndex()
+			return p.unmodifiedIndex(ctx)
 		}
 		return file, err
 	})
@@ -231,51 +231,6 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 	}
 	p.out.Seen = status.NewIndex(revision)
 	return nil
-}
-
-// downloadIndex gets the index into a sink. Its error has a reason: the failure
-// may be the server's, the index's, or this machine's. If the index has the tag
-// known, it is [helmrepo.ErrNotModified].
-func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
-	sink := &watchedIndex{indexSink: dst}
-	offsets, tag, err := r.readIndex(ctx, repo, sink, known)
-	var invalid *helmrepo.IndexError
-	switch {
-	case errors.Is(err, helmrepo.ErrNotModified):
-		return nil, "", err
-	case err == nil:
-		if err := offsets.Check(dst); err != nil {
-			return nil, "", invalidIndex(err)
-		}
-		return offsets, tag, nil
-	case sink.Err != nil:
-		return nil, "", unsavedIndex(sink.Err)
-	case errors.As(err, &invalid):
-		return nil, "", invalidIndex(invalid.Err)
-	case fetch.AuthFailure(err):
-		return nil, "", status.AuthenticationFailed.Wrap(fetchIndexError(err))
-	}
-	return nil, "", status.Failed.Wrap(fetchIndexError(err))
-}
-
-// readIndex fetches the index, unless the server says that it is the stored one or, without that, the one in the cache.
-func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
-	_, server := repo.indexed.(*helmrepo.Repository)
-	switch {
-	case server && known != "" && r.o.Offline:
-		return nil, "", helmrepo.ErrNotModified
-	case server && known == "":
-		return r.indexThroughCache(ctx, repo, dst)
-	}
-	return r.newIndex(ctx, repo, dst, known)
-}
-
-func invalidIndex(err error) error {
-	return status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", err))
-}
-
-func fetchIndexError(err error) error {
-	return fmt.Errorf("failed to fetch Helm repository index: failed to cache index to temporary file: %w", err)
 }
 
 func (p *reconciliation) artifact(stored store.Artifact, revision string, metadata map[string]string) *meta.Artifact {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"path"
@@ -75,7 +74,7 @@ func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index
 	if !errors.Is(err, index.ErrAltered) {
 		return opened, found, dropped, err
 	}
-	file, err := c.r.indexes.Do(ctx, c.repo.identity+" again", func() (*indexFile, error) { return c.r.readAgain(ctx, c.repo, c.file) })
+	file, err := c.r.readAgain(ctx, c.repo, c.file)
 	if err != nil {
 		return opened, nil, 0, err
 	}
@@ -84,23 +83,31 @@ func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index
 	return opened, found, dropped, err
 }
 
-// readAgain scans an index, without what is kept of it.
+// readAgain scans an index once more, without what is kept of it.
 func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
-	want := file.revision
-	if file.artifact != nil {
-		want = digest.Digest(file.artifact.Digest)
-	}
-	w := digest.NewWriter(want.Algorithm())
-	again := *file
-	var err error
-	again.offsets, err = index.Scan(io.TeeReader(sectionOf(file.file, file.size), w))
-	if err == nil && w.Digest() == want {
-		return &again, again.offsets.Check(file.file)
-	}
-	if file.artifact == nil {
-		r.cache.Discard(want)
-	}
-	return r.spoolIndex(ctx, repo, file.owner, "")
+	return r.indexes.Do(ctx, repo.identity+" again", func() (*indexFile, error) {
+		want := file.revision
+		if file.artifact != nil {
+			want = digest.Digest(file.artifact.Digest)
+		}
+		again := *file
+		again.cached = false // it is compared here
+		var err error
+		if again.offsets, err = rescan(file.file, file.size, want); err == nil {
+			return &again, nil
+		}
+		if file.artifact == nil {
+			r.discardAltered(err)
+		}
+		temporary, err := r.newIndexFile()
+		switch {
+		case err != nil:
+			return nil, status.DirectoryCreationFailed.Wrap(err)
+		case r.o.Offline:
+			return nil, indexFailure(r.missing("the index of " + repo.location))
+		}
+		return r.downloadIndex(ctx, repo, temporary, "")
+	})
 }
 
 // unreadableEntries is a stored index whose entries of a chart cannot be read.

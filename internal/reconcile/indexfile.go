@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,63 +22,20 @@ import (
 // open for the rest of the run: every chart of the repository reads its part. What downloads or opens
 // it makes it; the reconciliation of its owner fills in the artifact before anything else has it.
 type indexFile struct {
-	owner    store.Key // whose artifact it is
+	owner    store.Key // whose artifact it is, empty for that of no object
 	in       string    // the artifacts directory of that
 	offsets  *index.Offsets
 	revision godigest.Digest
-	artifact *meta.Artifact // nil for a downloadeded one
+	artifact *meta.Artifact // nil for a downloaded one
 	tag      helmrepo.Tag
 	file     io.ReaderAt
 	size     int64
+	cached   bool // file is in the cache, and need not have the digest
 }
 
 func (f *indexFile) open() *index.Index { return index.Open(f.file, f.offsets) }
 
-func (f *indexFile) writeTo(w io.Writer) error {
-	_, err := io.Copy(w, sectionOf(f.file, f.size))
-	return err
-}
-
 func sectionOf(r io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(r, 0, size) }
-
-// An indexRead reads the stored index while it is compared with its digest: the server
-// will most likely say that it has no other one.
-type indexRead struct {
-	cancel context.CancelFunc
-	done   chan struct{} // closed when it is over; the rest is valid from then on
-	file   *indexFile
-	err    error
-}
-
-func (r *Reconciler) startIndexRead(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) *indexRead {
-	a := &indexRead{done: make(chan struct{}), err: errors.New("the index cannot be read")}
-	ctx, a.cancel = context.WithCancel(ctx)
-	go func() {
-		defer close(a.done)
-		defer func() { _ = recover() }() // the error stays
-		a.file, a.err = r.storedIndexFile(ctx, object, artifact)
-	}()
-	return a
-}
-
-func (a *indexRead) stop() {
-	if a != nil {
-		a.cancel()
-		<-a.done
-	}
-}
-
-type endingReader struct {
-	ctx context.Context
-	io.Reader
-}
-
-func (r endingReader) Read(b []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(b)
-}
 
 func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) (*indexFile, error) {
 	file, err := r.store.OpenArtifact(artifact.Path)
@@ -105,7 +61,7 @@ func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitt
 			return offsets, nil
 		}
 	}
-	offsets, err := index.Scan(endingReader{ctx, file})
+	offsets, err := index.Scan(file)
 	if err == nil {
 		err = offsets.Check(file)
 	}
@@ -124,20 +80,28 @@ func (r *Reconciler) newIndexFile() (*blob.File, error) {
 // sharedIndex is the index of a repository that is not reconciled for its own sake. It is
 // downloaded once per run, and belongs to no artifact.
 func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexFile, error) {
-	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.spoolIndex(ctx, repo, store.Key{}, "") })
+	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.spoolIndex(ctx, repo, "") })
 }
 
-// spoolIndex downloads an index into a temporary file. If it has the tag known, the error is
+// spoolIndex returns the index in the cache, or downloads one into a temporary file. If it has the tag known, the error is
 // [helmrepo.ErrNotModified].
-func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, owner store.Key, known helmrepo.Tag) (*indexFile, error) {
+func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
 	temporary, err := r.newIndexFile()
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}
-	downloaded := &spooledIndex{File: temporary}
-	offsets, tag, err := r.downloadIndex(ctx, repo, downloaded, known)
-	if err != nil {
-		return nil, err
+	return r.readIndex(ctx, repo, temporary, known)
+}
+
+// rescan reads an index that is to have a digest.
+func rescan(r io.ReaderAt, size int64, want digest.Digest) (*index.Offsets, error) {
+	in := digest.NewReader(sectionOf(r, size), want)
+	offsets, err := index.Scan(in)
+	if err == nil {
+		err = offsets.Check(r)
 	}
-	return &indexFile{owner: owner, in: r.store.Dir(), offsets: offsets, tag: tag, revision: downloaded.Digest(), file: downloaded, size: downloaded.Size()}, nil
+	if _, failed := io.Copy(io.Discard, in); failed != nil {
+		err = failed
+	}
+	return offsets, err
 }

@@ -53,7 +53,6 @@ type memory struct {
 	fingerprint string              // of the artifact that is in storage
 	tag         helmrepo.Tag        // that it has where it comes from, "" if that is not known
 	chart       store.ReleasedChart // of a release; its fingerprint is that of the artifact
-	reading     *indexRead          // of the index that is in storage, nil if it is not read yet
 	rebuild     bool                // a new requestedAt, or --refresh: reuse nothing
 }
 
@@ -175,8 +174,7 @@ func (p *reconciliation) takeUp(record *store.Record) error {
 
 // run goes from the remembered status to the new one.
 func (p *reconciliation) run(ctx context.Context) *Result {
-	defer func() { p.reading.stop() }()
-	if err := p.checkStorage(ctx); err != nil {
+	if err := p.checkStorage(); err != nil {
 		return p.failed(err)
 	}
 	p.handleRequest()
@@ -235,13 +233,10 @@ func (p *reconciliation) recall() {
 
 // checkStorage makes sure that the reported artifact is still what was stored. An
 // artifact that is not is made again, unless the run is there to find that out.
-func (p *reconciliation) checkStorage(ctx context.Context) error {
+func (p *reconciliation) checkStorage() error {
 	artifact := p.prev.Artifact
 	if artifact == nil {
 		return nil
-	}
-	if (p.tag != "" || p.r.o.Offline && p.kind.link == store.LinkIndex) && !p.rebuild {
-		p.reading = p.r.startIndexRead(ctx, p.adm, artifact)
 	}
 	err := p.r.store.Verify(artifact.Path, artifact.Digest)
 	if err == nil {
