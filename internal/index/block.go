@@ -109,7 +109,7 @@ func (l *layout) add(name []byte, c chart) {
 func (l *layout) name(c *chart) []byte { return l.names[c.name-int64(c.length) : c.name] }
 
 func newScanner() *scanner {
-	return &scanner{keys: &keyStack{}, pend: pendDocument}
+	return &scanner{keys: newKeyStack(), pend: pendDocument}
 }
 
 func (s *scanner) top() *frame { return &s.frames[len(s.frames)-1] }
@@ -310,7 +310,7 @@ func (s *scanner) item() {
 	}
 	s.chart().items++
 	if s.record != nil {
-		s.record.next(s.at)
+		s.record.next()
 	}
 }
 
@@ -322,7 +322,7 @@ func (s *scanner) pop() {
 	case top.inTree:
 		s.record.end()
 	case top.role == roleList && s.record != nil:
-		s.record.finish(s.at)
+		s.record.finish()
 	case top.role == roleEntries:
 		s.endChart()
 	}
@@ -340,7 +340,7 @@ func (s *scanner) endIndented(top *frame) {
 	case top.inTree:
 		s.record.end()
 	case top.role == roleEntries && s.record != nil:
-		s.record.finish(s.at)
+		s.record.finish()
 	}
 }
 
@@ -376,7 +376,7 @@ func (s *scanner) key(col int, key []byte) bool {
 		s.fail(duplicateKey(string(key), s.lines))
 		return true
 	}
-	if s.keys.count(&top.keys) > maxKeys {
+	if top.keys.count > maxKeys {
 		s.fail(errTooManyKeys)
 		return true
 	}

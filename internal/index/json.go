@@ -32,7 +32,7 @@ type jsonReader struct {
 }
 
 func newJSONReader(from io.Reader) *jsonReader {
-	j := &jsonReader{from: from, keys: &keyStack{}, layout: layout{json: true}}
+	j := &jsonReader{from: from, keys: newKeyStack(), layout: layout{json: true}}
 	j.Decoder = json.NewDecoder(j)
 	j.UseNumber()
 	return j
@@ -112,7 +112,7 @@ func (j *jsonReader) chart(name string) (ok bool) {
 // jsonCandidates reads a chart.
 func jsonCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
 	rec := &recorder{out: make([]resolve.Candidate, 0, c.items)}
-	w := newWindow(io.NewSectionReader(r, c.start, c.end-c.start), int(min(c.end-c.start, windowSize))+1)
+	w := newWindow(io.NewSectionReader(r, c.start, c.end-c.start), c.end-c.start+1)
 	j := newJSONReader(io.MultiReader(strings.NewReader(`{""`), w))
 	j.tree = &rec.tree
 	var token json.Token
@@ -123,13 +123,13 @@ func jsonCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
 		}
 	}
 	ok := token == json.Delim('[') && j.array(3, func() bool {
-		rec.next(0)
+		rec.next()
 		return j.value(4)
 	})
-	rec.finish(0)
+	rec.finish()
 	switch {
-	case w.failure() != nil:
-		return nil, 0, w.failure()
+	case w.stream.err != nil:
+		return nil, 0, w.stream.err
 	case !ok || j.fatal != nil:
 		return nil, 0, errChanged
 	}
@@ -194,7 +194,7 @@ func (j *jsonReader) object(depth int, value func(key string) bool) bool {
 		case !j.keys.add(&set, []byte(key)):
 			j.fatal = duplicateKey(key, 0)
 			return false
-		case j.keys.count(&set) > maxKeys:
+		case set.count > maxKeys:
 			j.fatal = errTooManyKeys
 			return false
 		case j.tree != nil:

@@ -42,7 +42,7 @@ func (o *Offsets) Positions(r io.ReaderAt) (*Positions, bool) {
 	if o.Check(r) != nil || o.whole {
 		return nil, false
 	}
-	buffer := make([]byte, windowSize)
+	buffer := make([]byte, 64<<10)
 	p := &Positions{Version: positionsVersion, Size: o.size, JSON: o.layout.json, Charts: []Position{}}
 	for i := range o.charts {
 		c := &o.charts[i]

@@ -2,9 +2,6 @@ package index
 
 import (
 	"errors"
-	"io"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
@@ -15,56 +12,33 @@ var errChanged = errors.New("the index has changed since it was scanned")
 // A recorder collects the entries of one chart.
 type recorder struct {
 	reader
-	inside bool // an entry
-	out    []resolve.Candidate
-	lost   int // entries that were dropped
-
-	r        io.ReaderAt
-	base, at int64 // of the chart; of the entry in it
-	err      error
+	inside  bool // an entry
+	out     []resolve.Candidate
+	lost    int  // entries that were dropped
+	unknown bool // an entry has a string that matters and whose text only the full parser knows
 }
 
-// next begins an entry at an offset.
-func (r *recorder) next(at int64) {
-	r.finish(at)
-	r.inside, r.at = true, at
+// next begins an entry.
+func (r *recorder) next() {
+	r.finish()
+	r.inside = true
 }
 
 // finish ends the entry, if there is one.
-func (r *recorder) finish(at int64) {
+func (r *recorder) finish() {
 	if !r.inside {
 		return
 	}
-	c, verdict := r.candidate()
-	if verdict == rough {
-		c, verdict = r.again(at)
-	}
-	r.take(c, verdict)
-	r.reset()
-	r.inside = false
-}
-
-func (r *recorder) take(c resolve.Candidate, v verdict) {
-	if v == keep {
+	switch c, verdict := r.candidate(); verdict {
+	case keep:
 		r.out = append(r.out, c)
-	} else {
+	case rough:
+		r.unknown = true
+	case drop:
 		r.lost++
 	}
-}
-
-// again reads the entry with the full parser, which knows the text of everything.
-func (r *recorder) again(end int64) (resolve.Candidate, verdict) {
-	root, err := parse(io.NewSectionReader(r.r, r.base+r.at, end-r.at))
-	if err == nil && (root == nil || root.Kind != yaml.SequenceNode || len(root.Content) != 1) {
-		err = errChanged
-	}
-	if err != nil {
-		r.err = err
-		return resolve.Candidate{}, drop
-	}
-	w := &nodeReader{}
-	w.fill(root.Content[0])
-	return w.candidate()
+	r.reset()
+	r.inside = false
 }
 
 // roughen makes the last value a string whose text is not known.

@@ -2,46 +2,50 @@ package index
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 )
 
 // Scan reads an index to its end, once, while it is being downloaded or copied. What it recognises it judges here and
 // now: syntax, keys, apiVersion. What it does not recognise is judged by [Offsets.Check].
-func Scan(r io.Reader) (*Offsets, error) {
-	return scanIndex(newWindow(r, windowSize))
-}
+func Scan(r io.Reader) (*Offsets, error) { return scanIndex(newWindow(r, maxLine)) }
 
 func scanIndex(w *window) (*Offsets, error) {
-	for w.end < len(byteOrderMark) && w.fill() {
-	}
-	if w.end == 0 {
-		if err := w.failure(); err != nil {
-			return nil, err
+	if head, err := w.Peek(len(byteOrderMark)); len(head) == 0 {
+		if errors.Is(err, io.EOF) {
+			err = errEmpty
 		}
-		return nil, errEmpty
+		return nil, err
 	}
 	found, err := scanWindow(w)
 	if err != nil {
 		return nil, err
 	}
 	if found.whole {
-		w.drain()
+		_, _ = io.Copy(io.Discard, w)
 	}
-	if err := w.failure(); err != nil {
-		return nil, err
+	if w.stream.err != nil {
+		return nil, w.stream.err
 	}
 	if !found.whole && len(found.strange) == 0 && !found.apiVersion {
 		return nil, errNoAPIVersion
 	}
-	return newOffsets(found, w.offset()), nil
+	return newOffsets(found, w.stream.size), nil
 }
 
 func scanWindow(w *window) (*layout, error) {
-	if startsObject(w.buf[:w.end]) {
+	head, _ := w.Peek(w.Buffered())
+	if startsObject(head) {
 		return scanJSON(w)
 	}
-	return scanYAML(w)
+	s := newScanner()
+	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+		n, _ := w.Discard(len(byteOrderMark))
+		w.at = int64(n)
+	}
+	s.scan(w)
+	return &s.layout, s.fatal
 }
 
 const byteOrderMark = "\xef\xbb\xbf"
@@ -49,15 +53,6 @@ const byteOrderMark = "\xef\xbb\xbf"
 func startsObject(b []byte) bool {
 	b = bytes.TrimLeft(b, " \t\r\n")
 	return len(b) > 0 && b[0] == '{'
-}
-
-func scanYAML(w *window) (*layout, error) {
-	if bytes.HasPrefix(w.buf[:w.end], []byte(byteOrderMark)) {
-		w.pos += len(byteOrderMark)
-	}
-	s := newScanner()
-	s.scan(w)
-	return &s.layout, s.fatal
 }
 
 // scan reads lines to the end, or to where the scanner wants no more.
@@ -68,14 +63,14 @@ func (s *scanner) scan(w *window) {
 			break
 		}
 		more := s.line(line, long)
-		if long {
-			w.skipLine()
+		for long {
+			_, long, _ = w.line()
 		}
-		if s.at = w.offset(); !more {
+		if s.at = w.at; !more {
 			return
 		}
 	}
-	s.finish(w.offset())
+	s.finish(w.at)
 }
 
 func newOffsets(found *layout, size int64) *Offsets {

@@ -32,7 +32,7 @@ func (o *Offsets) judgeUncertain(r io.ReaderAt) error {
 
 // readAsJSON reads JSON that Scan did not take for JSON because of all the white space in front of it.
 func (o *Offsets) readAsJSON(r io.ReaderAt) (done bool, err error) {
-	found, err := scanJSON(newWindow(io.NewSectionReader(r, 0, o.size), windowSize))
+	found, err := scanJSON(newWindow(io.NewSectionReader(r, 0, o.size), maxLine))
 	switch {
 	case err != nil:
 		return true, err
@@ -122,14 +122,14 @@ func parsedCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error)
 // blockCandidates reads a chart in block style.
 func blockCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
 	s := newScanner()
-	s.record = &recorder{r: r, base: c.start, out: make([]resolve.Candidate, 0, c.items)}
-	w := newWindow(io.NewSectionReader(r, c.start, c.end-c.start), int(min(c.end-c.start, windowSize))+1)
+	s.record = &recorder{out: make([]resolve.Candidate, 0, c.items)}
+	w := newWindow(io.NewSectionReader(r, c.start, c.end-c.start), c.end-c.start+1)
 	s.scan(w)
 	switch {
-	case w.failure() != nil:
-		return nil, 0, w.failure()
-	case s.record.err != nil:
-		return nil, 0, s.record.err
+	case w.stream.err != nil:
+		return nil, 0, w.stream.err
+	case s.record.unknown:
+		return parsedCandidates(r, c)
 	case s.fatal != nil || s.layout.whole || s.mode == modeQuoted:
 		return nil, 0, errChanged
 	}
