@@ -66,8 +66,9 @@ func layoutsIn(dir string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("artifacts directory: %w", err)
 	}
-	defer root.Close()
-	names, err := subdirs(root, path.Dir(stateDir))
+	v := newView(root)
+	defer func() { _ = v.close() }() // nothing was written through it
+	names, err := v.subdirs(path.Dir(stateDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

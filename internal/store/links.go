@@ -64,12 +64,12 @@ func (s *Store) link(v *view, temp string, a Artifact) bool {
 	if !ok {
 		return false
 	}
-	root, err := s.whole.existing()
+	whole, err := s.whole.existing()
 	if err != nil {
 		return false
 	}
 	name := path.Join(path.Dir(temp), tempPrefix+rand.Text())
-	if root.Link(from.name, path.Join(s.part, name)) != nil {
+	if whole.root.Link(from.name, path.Join(s.part, name)) != nil {
 		return false
 	}
 	// Another process may have stored other bytes there by now.
@@ -88,7 +88,7 @@ var errParts = errors.New("too many directories")
 
 // Parts returns the names of the stores that lie below a directory of this one, in order.
 func (s *Store) Parts(dir string) ([]string, error) {
-	root, err := s.existing()
+	v, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -97,7 +97,7 @@ func (s *Store) Parts(dir string) ([]string, error) {
 	}
 	var names []string
 	looked := 0
-	err = fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(v.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
 		rel := strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -36,7 +36,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 	if err != nil {
 		return nil, err
 	}
-	root, err := s.created()
+	v, err := s.created()
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +46,8 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 	case <-ctx.Done():
 		return nil, lockError(key, context.Cause(ctx))
 	}
-	v := s.newView(root)
 	f, err := waitForLock(ctx, v, key.lock())
 	if err != nil {
-		v.close()
 		<-turn
 		return nil, lockError(key, err)
 	}
@@ -58,7 +56,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 	s.setHeld(key, h)
 	return sync.OnceValue(func() error {
 		s.setHeld(key, nil)
-		v.close()
+		v.leave(key.dir())
 		err := f.Close() // which gives the lock up, too
 		<-turn
 		return err
@@ -105,7 +103,7 @@ func (s *Store) locked(key Key) (Key, *holding, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.held[key]
-	if h == nil || s.root == nil {
+	if h == nil || s.view == nil {
 		return Key{}, nil, fmt.Errorf("%s: %w", key, errNotLocked)
 	}
 	return key, h, nil
@@ -113,7 +111,7 @@ func (s *Store) locked(key Key) (Key, *holding, error) {
 
 // look is the way to read what is there of an object, be it locked or not. The second result is to be called after it.
 func (s *Store) look(key Key) (h *holding, done func(), err error) {
-	root, err := s.existing()
+	v, err := s.existing()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -122,8 +120,7 @@ func (s *Store) look(key Key) (h *holding, done func(), err error) {
 	if h := s.held[key]; h != nil {
 		return h, func() {}, nil
 	}
-	h = &holding{view: s.newView(root)}
-	return h, h.view.close, nil
+	return &holding{view: v}, func() { v.leave(key.dir()) }, nil
 }
 
 func waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {

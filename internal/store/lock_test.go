@@ -93,7 +93,7 @@ func TestLockBlocks(t *testing.T) {
 func TestLockFileRemoved(t *testing.T) {
 	s := newStore(t)
 	unlock := lock(t, s, chartKey)
-	root, err := s.existing()
+	v, err := s.existing()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,15 +101,13 @@ func TestLockFileRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := s.newView(root)
-	defer v.close()
 	waiting, err := openLock(v, key.lock())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer waiting.Close()
 	current := func() bool {
-		ok, err := isCurrent(root, key.lock(), waiting)
+		ok, err := isCurrent(v.root, key.lock(), waiting)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +116,7 @@ func TestLockFileRemoved(t *testing.T) {
 	if !current() {
 		t.Error("the lock file is not current while it is there")
 	}
-	if err := root.Remove(key.lock()); err != nil {
+	if err := v.root.Remove(key.lock()); err != nil {
 		t.Fatal(err)
 	}
 	unlock()

@@ -272,7 +272,7 @@ func countOnce(s *Store) error {
 		if err := root.Remove(key.lock()); err != nil {
 			return err
 		}
-		removeEmpty(root, filepath.ToSlash(filepath.Dir(key.lock())), stateDir)
+		removeEmpty(root.root, filepath.ToSlash(filepath.Dir(key.lock())), stateDir)
 	}
 	return unlock()
 }

@@ -26,14 +26,13 @@ func (s *Store) ownKeys() (keys []Key, err error) {
 	if err != nil || known == nil {
 		return nil, err
 	}
-	root, err := s.existing()
+	v, err := s.existing()
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range known {
-		v := s.newView(root)
 		present, err := isPresent(v, k)
-		v.close()
+		v.leave(k.dir())
 		if err != nil {
 			return nil, err
 		}
@@ -157,20 +156,21 @@ func isPresent(v *view, key Key) (bool, error) {
 // known returns, in order, every object that there is a trace of. The locks show those that were never remembered,
 // since nothing is written without one.
 func (s *Store) known() ([]Key, error) {
-	root, err := s.existing()
+	v, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := subdirs(root, stateDir)
+	v.forget() // other processes may have made and removed directories
+	kinds, err := v.subdirs(stateDir)
 	if err != nil {
 		return nil, err
 	}
 	var keys []Key
 	for _, kind := range kinds {
-		if keys, err = appendKeys(keys, root, stateDir, kind, stateNames); err != nil {
+		if keys, err = v.appendKeys(keys, stateDir, kind, v.stateNames); err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +178,7 @@ func (s *Store) known() ([]Key, error) {
 		if kind = strings.ToLower(kind); !validName(kind) {
 			return nil, notName("kind", kind)
 		}
-		if keys, err = appendKeys(keys, root, ".", kind, subdirs); err != nil {
+		if keys, err = v.appendKeys(keys, ".", kind, v.subdirs); err != nil {
 			return nil, err
 		}
 	}
@@ -187,13 +187,13 @@ func (s *Store) known() ([]Key, error) {
 }
 
 // appendKeys adds the objects of a kind that have a name in a directory for each namespace.
-func appendKeys(keys []Key, root *os.Root, dir, kind string, list func(root *os.Root, dir string) ([]string, error)) ([]Key, error) {
-	namespaces, err := subdirs(root, path.Join(dir, kind))
+func (v *view) appendKeys(keys []Key, dir, kind string, list func(dir string) ([]string, error)) ([]Key, error) {
+	namespaces, err := v.subdirs(path.Join(dir, kind))
 	if err != nil {
 		return nil, err
 	}
 	for _, namespace := range namespaces {
-		names, err := list(root, path.Join(dir, kind, namespace))
+		names, err := list(path.Join(dir, kind, namespace))
 		if err != nil {
 			return nil, err
 		}
@@ -207,8 +207,8 @@ func appendKeys(keys []Key, root *os.Root, dir, kind string, list func(root *os.
 	return keys, nil
 }
 
-func stateNames(root *os.Root, dir string) (names []string, err error) {
-	entries, err := readDir(root, dir)
+func (v *view) stateNames(dir string) (names []string, err error) {
+	entries, err := v.ReadDir(dir)
 	for _, e := range entries {
 		if name, ok := stateName(e.Name()); ok && !e.IsDir() {
 			names = append(names, name)
@@ -216,7 +216,7 @@ func stateNames(root *os.Root, dir string) (names []string, err error) {
 		if len(e.Name()) != maxStateName || !e.IsDir() {
 			continue
 		}
-		rest, err := stateNames(root, path.Join(dir, e.Name()))
+		rest, err := v.stateNames(path.Join(dir, e.Name()))
 		if err != nil {
 			return nil, err
 		}
@@ -234,8 +234,8 @@ func stateName(file string) (string, bool) {
 	return strings.CutSuffix(file, lockSuffix)
 }
 
-func subdirs(root *os.Root, dir string) (names []string, err error) {
-	entries, err := readDir(root, dir)
+func (v *view) subdirs(dir string) (names []string, err error) {
+	entries, err := v.ReadDir(dir)
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())

@@ -38,26 +38,22 @@ func (s *Store) WriteShard(ctx context.Context, shard Shard) error {
 
 // RemoveShard is for a run that begins: until it is over, the directory holds no complete part.
 func (s *Store) RemoveShard() error {
-	root, err := s.existing()
+	v, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	v := s.newView(root)
-	defer v.close()
 	return v.removeFile(shardFile)
 }
 
 // ReadShard returns which part the directory holds; the error matches fs.ErrNotExist if nothing says so.
 func (s *Store) ReadShard() (Shard, error) {
-	root, err := s.existing()
+	v, err := s.existing()
 	if err != nil {
 		return Shard{}, err
 	}
-	v := s.newView(root)
-	defer v.close()
 	data, err := v.readState(shardFile, maxShard)
 	if err != nil {
 		return Shard{}, err

@@ -111,11 +111,11 @@ func (s *Store) Save(ctx context.Context) error {
 // sync makes the names in the directory durable: once a run, since what a crash of the machine takes is missed when
 // digests are compared, and fetched again.
 func (s *Store) sync() error {
-	root, err := s.existing()
+	v, err := s.existing()
 	if err != nil {
 		return err
 	}
-	return syncDir(root, stateDir)
+	return syncDir(v.root, stateDir)
 }
 
 func (s *Store) saveShared(ctx context.Context) error {
@@ -154,12 +154,10 @@ func (s *Store) rewrite(ctx context.Context, change func(recordTexts)) error {
 
 // exclusive changes a file of the whole directory, which it makes, while no other process changes one.
 func (s *Store) exclusive(ctx context.Context, file string, change func(*view) error) error {
-	root, err := s.created()
+	v, err := s.created()
 	if err != nil {
 		return err
 	}
-	v := s.newView(root)
-	defer v.close()
 	lock, err := waitForLock(ctx, v, sharedRecordsFile+lockSuffix)
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", file, err)
@@ -174,15 +172,13 @@ func (s *Store) openShared() error {
 		return nil
 	}
 	s.shared.open = true
-	root, err := s.existing()
+	v, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	v := s.newView(root)
-	defer v.close()
 	s.shared.records, err = v.readShared()
 	return err
 }

@@ -65,7 +65,6 @@ type Store struct {
 	options Options
 
 	renamed map[Key]Key // see Rename
-	dirs    dirs
 	shared  sharedRecords
 	buffers sync.Pool
 	links   links
@@ -75,7 +74,7 @@ type Store struct {
 	unsynced atomic.Bool // something was recorded since the last Save
 
 	mu    sync.Mutex
-	root  *os.Root              // nil until the directory is there
+	view  *view                 // nil until the directory is there
 	turns map[Key]chan struct{} // one token per object: its holder may try for the file lock
 	held  map[Key]*holding
 }
@@ -107,37 +106,36 @@ func (s *Store) Dir() string { return s.dir }
 
 // Close lets go of the directory.
 func (s *Store) Close() error {
-	s.dirs.forget()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.root == nil {
+	if s.view == nil {
 		return nil
 	}
-	root := s.root
-	s.root = nil
-	return root.Close()
+	v := s.view
+	s.view = nil
+	return v.close()
 }
 
 // existing opens the directory; the error matches fs.ErrNotExist when it is not there.
-func (s *Store) existing() (*os.Root, error) {
+func (s *Store) existing() (*view, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.root != nil {
-		return s.root, nil
+	if s.view != nil {
+		return s.view, nil
 	}
 	root, err := file.OpenRoot(s.dir)
 	if err != nil {
 		return nil, fmt.Errorf("artifacts directory: %w", err)
 	}
-	s.root = root
-	return root, nil
+	s.view = newView(root)
+	return s.view, nil
 }
 
 // created opens the directory and creates it before if necessary.
-func (s *Store) created() (*os.Root, error) {
-	root, err := s.existing()
+func (s *Store) created() (*view, error) {
+	v, err := s.existing()
 	if err == nil {
-		return root, nil
+		return v, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, &DirectoryError{err}
@@ -145,10 +143,10 @@ func (s *Store) created() (*os.Root, error) {
 	if err := os.MkdirAll(s.dir, artifactDirMode); err != nil {
 		return nil, &DirectoryError{fmt.Errorf("artifacts directory: %w", err)}
 	}
-	if root, err = s.existing(); err != nil {
+	if v, err = s.existing(); err != nil {
 		return nil, &DirectoryError{err}
 	}
-	return root, nil
+	return v, nil
 }
 
 // Writable returns an error, with the whole path, if nothing can be written to the directory, or if it is not there and
@@ -193,26 +191,6 @@ func above(dir string) iter.Seq[string] {
 			}
 		}
 	}
-}
-
-// readDir lists dir, which is empty when it is not there or when something else is in its place.
-func readDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
-	d, err := openDir(root, dir)
-	if err != nil {
-		return nil, emptyIfNone(err)
-	}
-	defer d.Close()
-	return list(d)
-}
-
-// list lists the directory itself.
-func list(dir *os.Root) ([]fs.DirEntry, error) {
-	f, err := dir.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
 }
 
 func emptyIfNone(err error) error {

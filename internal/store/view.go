@@ -10,65 +10,135 @@ import (
 	"time"
 )
 
-// A view is the artifacts directory as one object sees it. The directories that the object's files are in are opened
-// once: what is done in them is then one system call, and no walk from the top. While the object is locked no one
-// removes them. It is safe for use by many goroutines, and of use after close, too: others may still read.
+// A view is the artifacts directory, with the directories in it that are in use, each opened once: what is done in them is
+// then one system call, and no walk from the top. That of an object stays open while the object is locked or read. One that
+// was removed since shows nothing and takes nothing: a caller that finds this out calls forget, and tries again. It is safe
+// for use by many goroutines.
 type view struct {
-	root  *os.Root
-	above *dirs
+	root *os.Root
 
-	mu     sync.Mutex
+	mu     sync.RWMutex        // for reading while a directory is used
 	opened map[string]*os.Root // by their paths
-	closed bool                // nothing stays open
 }
 
-func (s *Store) newView(root *os.Root) *view {
-	return &view{root: root, above: &s.dirs, opened: map[string]*os.Root{}}
+// maxDirs is how many directories stay open: a process may have so many files only.
+const maxDirs = 64
+
+func newView(root *os.Root) *view { return &view{root: root, opened: map[string]*os.Root{".": root}} }
+
+// close ends the use of the directory.
+func (v *view) close() error {
+	v.forget()
+	return v.root.Close()
 }
 
-// close lets go of the directories.
-func (v *view) close() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.release()
-	v.closed = true
-}
-
-// forget lets go of the directories because they may be others by now.
+// forget closes the directories because they may be others by now.
 func (v *view) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.release()
-	v.above.forget()
+	v.dropAll()
 }
 
-func (v *view) release() {
-	for name, dir := range v.opened {
-		_ = dir.Close() // nothing was written through it
-		delete(v.opened, name)
-	}
-}
-
-// in calls f with an open directory. That of records is the one of all objects of a namespace, which take turns in it.
-func (v *view) in(dir string, f func(dir *os.Root) error) error {
-	if strings.HasPrefix(dir, stateDir) {
-		return v.above.in(v.root, dir, f)
-	}
+// leave closes the directory of an object, which no one holds any longer.
+func (v *view) leave(dir string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	d := v.opened[dir]
-	if d == nil {
-		var err error
-		if d, err = v.above.open(v.root, dir); err != nil {
+	v.drop(dir)
+}
+
+func (v *view) dropAll() {
+	for dir := range v.opened {
+		v.drop(dir)
+	}
+}
+
+// drop closes a directory; v.mu must be held.
+func (v *view) drop(dir string) {
+	if d := v.opened[dir]; d != nil && d != v.root {
+		_ = d.Close() // nothing was written through it
+		delete(v.opened, dir)
+	}
+}
+
+// in calls f with an open directory.
+func (v *view) in(dir string, f func(dir *os.Root) error) error {
+	for {
+		v.mu.RLock()
+		if d := v.opened[dir]; d != nil {
+			defer v.mu.RUnlock()
+			return f(d)
+		}
+		v.mu.RUnlock()
+		if err := v.open(dir); err != nil {
 			return err
 		}
-		if v.closed {
-			defer d.Close()
-		} else {
-			v.opened[dir] = d
+	}
+}
+
+func (v *view) open(dir string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.opened) > maxDirs {
+		v.dropAll()
+	}
+	_, err := v.enter(dir)
+	return err
+}
+
+// enter opens a directory step by step; v.mu must be held. A planted link does not count as one: even one that stays inside
+// would make two objects share their files.
+func (v *view) enter(dir string) (*os.Root, error) {
+	if d := v.opened[dir]; d != nil {
+		return d, nil
+	}
+	parent, err := v.enter(path.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	d, err := enter(parent, path.Base(dir))
+	if err != nil {
+		return nil, withPath(dir, err)
+	}
+	v.opened[dir] = d
+	return d, nil
+}
+
+// makeDir makes a directory, and what is missing above it, if it is not there.
+func (v *view) makeDir(dir string) error {
+	err := v.in(dir, func(*os.Root) error { return nil })
+	if errors.Is(err, fs.ErrNotExist) {
+		err = v.make(dir)
+	}
+	if err != nil {
+		return &DirectoryError{err}
+	}
+	return nil
+}
+
+func (v *view) make(dir string) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for at := range above(dir) {
+		if v.opened[at] != nil {
+			continue
+		}
+		parent, err := v.enter(path.Dir(at))
+		if err == nil {
+			err = withPath(at, parent.Mkdir(path.Base(at), modeOf(at)))
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
 		}
 	}
-	return f(d)
+	return nil
+}
+
+// modeOf is the mode of a new directory, before the umask.
+func modeOf(dir string) fs.FileMode {
+	if private := path.Dir(stateDir); dir == private || strings.HasPrefix(dir, private+"/") {
+		return dirMode
+	}
+	return artifactDirMode
 }
 
 // at calls f with the directory of a file and the name that the file has there. Errors give its whole path.
@@ -81,23 +151,6 @@ func (v *view) at(name string, f func(dir *os.Root, base string) error) error {
 		}
 		return err
 	})
-}
-
-// openDir opens a directory step by step. A planted link does not count as one: even one that stays inside would make
-// two objects share their files.
-func openDir(root *os.Root, dir string) (*os.Root, error) {
-	d := root
-	for at := range above(dir) {
-		next, err := enter(d, path.Base(at))
-		if d != root {
-			_ = d.Close() // nothing was written through it
-		}
-		if err != nil {
-			return nil, withPath(at, err)
-		}
-		d = next
-	}
-	return d, nil
 }
 
 func enter(root *os.Root, name string) (*os.Root, error) {
@@ -150,8 +203,13 @@ func (v *view) Chtimes(name string, t time.Time) error {
 
 // ReadDir lists a directory, which is empty when it is not there or when something else is in its place.
 func (v *view) ReadDir(name string) (entries []fs.DirEntry, err error) {
-	err = v.in(name, func(dir *os.Root) (err error) {
-		entries, err = list(dir)
+	err = v.in(name, func(dir *os.Root) error {
+		f, err := dir.Open(".")
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		entries, err = f.ReadDir(-1)
 		return err
 	})
 	return entries, emptyIfNone(err)
