@@ -52,8 +52,8 @@ type splice struct {
 // The caller bounds the size of data, and must not change it afterwards.
 func Parse(data []byte) *File {
 	f := &File{data: data}
-	for _, piece := range pieces(data) {
-		d := &Document{text: data[piece.start:piece.end], offset: piece.start, line: piece.line}
+	for piece := range Pieces(data) {
+		d := &Document{text: piece.Text, offset: piece.Offset, line: piece.Line}
 		d.Root, d.Err = parse(d.text)
 		f.documents = append(f.documents, d)
 	}

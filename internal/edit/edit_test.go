@@ -260,13 +260,14 @@ func compare(t *testing.T, before, after *File, edited *yaml.Node, value string)
 	}
 }
 
-// TestLengths: how long the text of a scalar is, 0 for what is none of its kind or has no end.
+// TestLengths: how long the text of a scalar is, 0 for what is none of its kind. A quote without an end goes on to that of the text.
 func TestLengths(t *testing.T) {
 	for kind, texts := range map[string]map[string]int{
-		"double quoted": {`""`: 2, `"a\"b" c`: 6, `"a\\" b`: 5, `"a`: 0, `"a\"`: 0, `'a'`: 0, `a""`: 0},
-		"single quoted": {`''`: 2, `'a''b' c`: 6, `'a'`: 3, `'a' 'b'`: 3, `'a''`: 0, `'a`: 0, `"a"`: 0, `'''`: 0, `''''`: 4},
+		"double quoted": {`""`: 2, `"a\"b" c`: 6, `"a\\" b`: 5, `"a`: 2, `"a\"`: 4, `'a'`: 0, `a""`: 0},
+		"single quoted": {`''`: 2, `'a''b' c`: 6, `'a'`: 3, `'a' 'b'`: 3, `'a''`: 4, `'a`: 2, `"a"`: 0, `'''`: 3, `''''`: 4},
 		"block": {
 			"|\n  a\n b": 5, "|\n  a\n\n  b\n\n": 10, ">-\r\n  a\r\n  b\r\nc": 12, "|\na\n": 0, "|\n\n   a\n  b": 7, "|\n \t\n  a": 8, "|\n": 0, "a|\n  b": 0, "|2\n  a": 6,
+			"|1\n    a\n b\nc": 11, ">-1 # c\n  a\n b\n": 14,
 		},
 		"plain":   {"a b c": 3, "a  b": 0, "a\n  b": 5, "a\n\nb": 0, "a": 0, "ab": 0, "a\r\n b": 5},
 		"plain a": {"a": 1, "ab": 1, "b": 0, "": 0},
@@ -274,8 +275,8 @@ func TestLengths(t *testing.T) {
 	} {
 		for text, want := range texts {
 			length := map[string]func() int{
-				"double quoted": func() int { return doubleQuoted([]byte(text)) }, "single quoted": func() int { return singleQuoted([]byte(text)) },
-				"block": func() int { return block([]byte(text)) }, "plain": func() int { return plain([]byte(text), "a b") },
+				"double quoted": func() int { return QuotedLength(text, '"') }, "single quoted": func() int { return QuotedLength(text, '\'') },
+				"block": func() int { return block([]byte(text), 0) }, "plain": func() int { return plain([]byte(text), "a b") },
 				"plain a": func() int { return plain([]byte(text), "a") }, "folded": func() int { return plain([]byte(text), "a\nb") },
 			}[kind]
 			if got := length(); got != want {

@@ -224,10 +224,8 @@ func (d *Document) endOfFlow(n *yaml.Node) (int, error) {
 			if depth--; depth == 0 {
 				return at + 1, nil
 			}
-		case c == '"' && begins(d.text, at):
-			length = doubleQuoted(d.text[at:])
-		case c == '\'' && begins(d.text, at):
-			length = singleQuoted(d.text[at:])
+		case (c == '"' || c == '\'') && begins(d.text, at):
+			length = QuotedLength(d.text[at:], c)
 		case c == '#' && isSpace(d.text[at-1]):
 			length = LineLength(d.text[at:])
 		}

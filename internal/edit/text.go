@@ -3,6 +3,8 @@ package edit
 import (
 	"bytes"
 	"fmt"
+	"iter"
+	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -10,41 +12,42 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// piece is the text between two separators of documents.
-type piece struct {
-	start, end int
-	line       int
+// Piece is the text between two separators of documents. Offset is that of its first byte, and Line the line of that, counted from 0.
+type Piece struct {
+	Text         []byte
+	Offset, Line int
 }
 
-// pieces cuts a file at the lines that begin with --- or ..., as the reading of manifests does. A --- with content behind
-// it belongs to the document that it begins.
-func pieces(data []byte) []piece {
-	var found []piece
-	start, startLine := 0, 0
-	add := func(end int) {
-		if len(bytes.TrimSpace(data[start:end])) > 0 {
-			found = append(found, piece{start, end, startLine})
+// Pieces cuts a file at the lines that begin with --- or ..., as kubectl does: by lines, before anything is parsed. A --- with content
+// behind it belongs to the document that it begins. Pieces without any text are left out.
+func Pieces(data []byte) iter.Seq[Piece] {
+	return func(yield func(Piece) bool) {
+		start, startLine := 0, 0
+		for at, line := 0, 0; at <= len(data); line++ {
+			next := at + LineLength(data[at:])
+			separates, content := separator(data[at:next])
+			if separates || at == len(data) {
+				if text := data[start:at]; len(bytes.TrimSpace(text)) > 0 && !yield(Piece{text, start, startLine}) {
+					return
+				}
+				start, startLine = next, line+1
+				if content {
+					start, startLine = at, line
+				}
+			}
+			at = max(next, at+1)
 		}
 	}
-	for at, line := 0, 0; at < len(data); line++ {
-		next := at + LineLength(data[at:])
-		text := bytes.TrimRight(data[at:next], "\r\n")
-		head := text[:min(3, len(text))]
-		rest := bytes.TrimLeft(text[len(head):], " \t")
-		alone := len(text) == len(head) || len(rest) < len(text)-len(head)
-		switch {
-		case !alone || string(head) != "---" && string(head) != "...":
-		case string(head) == "..." || len(rest) == 0 || rest[0] == '#':
-			add(at)
-			start, startLine = next, line+1
-		default:
-			add(at)
-			start, startLine = at, line
-		}
-		at = next
+}
+
+// separator reports whether a line separates documents, and whether the one that it begins has content on it.
+func separator(line []byte) (separates, content bool) {
+	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
+		return false, false
 	}
-	add(len(data))
-	return found
+	text := bytes.TrimLeft(line[3:], " \t\r\n")
+	separates = len(line) == 3 || len(text) < len(line)-3
+	return separates, separates && line[0] == '-' && len(text) > 0 && text[0] != '#'
 }
 
 // LineLength is that of the first line, with its line break, which may be a lone carriage return as YAML has it.
@@ -145,11 +148,11 @@ func (d *Document) span(n *yaml.Node) (start, end int, err error) {
 	switch {
 	case at >= len(d.text):
 	case n.Style&yaml.DoubleQuotedStyle != 0:
-		length = doubleQuoted(d.text[at:])
+		length = QuotedLength(d.text[at:], '"')
 	case n.Style&yaml.SingleQuotedStyle != 0:
-		length = singleQuoted(d.text[at:])
+		length = QuotedLength(d.text[at:], '\'')
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		length = block(d.text[at:])
+		length = block(d.text[at:], d.depth(at))
 	case n.Value == "":
 		return 0, 0, fmt.Errorf("there is no value to replace")
 	default:
@@ -159,6 +162,12 @@ func (d *Document) span(n *yaml.Node) (start, end int, err error) {
 		return 0, 0, fmt.Errorf("the text of the value was not found")
 	}
 	return at, at + length, nil
+}
+
+// depth is how far the line of an offset is indented.
+func (d *Document) depth(at int) int {
+	line := d.text[bytes.LastIndexAny(d.text[:at], "\r\n")+1 : at]
+	return len(line) - len(bytes.TrimLeft(line, " "))
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
@@ -180,50 +189,67 @@ func skipSpace(text []byte, at int) int {
 	return at
 }
 
-func doubleQuoted(text []byte) int {
-	if text[0] != '"' {
+// QuotedLength is the length of a scalar in quotes up to its closing quote, or of the whole text if there is none. It is 0 if the text
+// does not begin with the quote. A backslash takes the character after it along; in single quotes the quote itself does.
+func QuotedLength[T string | []byte](text T, quote byte) int {
+	if len(text) == 0 || text[0] != quote {
 		return 0
 	}
 	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
+		switch {
+		case quote == '"' && text[i] == '\\', quote == '\'' && text[i] == quote && i+1 < len(text) && text[i+1] == quote:
 			i++
-		case '"':
+		case text[i] == quote:
 			return i + 1
 		}
 	}
-	return 0
+	return len(text)
 }
 
-func singleQuoted(text []byte) int {
-	if text[0] != '\'' {
-		return 0
-	}
-	for i := 1; i < len(text); i++ {
-		if text[i] != '\'' {
-			continue
+// Span is a part of a text, in bytes.
+type Span struct{ From, To int }
+
+// Texts are the parts of a document, of which the nodes are given, that are text of quoted and of block scalars, in their order. A # in
+// them begins no comment; in a plain scalar it always does.
+func Texts(text []byte, root *yaml.Node) []Span {
+	d := &Document{text: text}
+	var found []Span
+	var visit func(*yaml.Node)
+	visit = func(n *yaml.Node) {
+		inBlock := n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && strings.TrimSpace(n.Value) != ""
+		if n.Kind == yaml.ScalarNode && (inBlock || n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0) {
+			if start, end, err := d.span(n); err == nil {
+				if inBlock { // its header may have a comment
+					start += LineLength(text[start:])
+				}
+				found = append(found, Span{start, end})
+			}
 		}
-		if i+1 < len(text) && text[i+1] == '\'' {
-			i++
-			continue
+		for _, child := range n.Content {
+			visit(child)
 		}
-		return i + 1
 	}
-	return 0
+	visit(root)
+	return found
 }
 
-// block is the length of the header of a block scalar and its lines with content; blank lines at its end are not part of it.
-func block(text []byte) int {
+// block is the length of the header of a block scalar and its lines with content; blank lines at its end are not part of it. A header
+// such as |2- says how much deeper the text is than what it belongs to, which is on the line of the header or deeper.
+func block(text []byte, depth int) int {
 	if text[0] != '|' && text[0] != '>' {
 		return 0
 	}
 	end, indent := 0, -1
+	deepest := math.MaxInt
+	if header := bytes.TrimLeft(text[1:min(3, len(text))], "+-"); len(header) > 0 && header[0] >= '1' && header[0] <= '9' {
+		deepest = depth + int(header[0]-'0')
+	}
 	for at := LineLength(text); at < len(text); {
 		line := text[at : at+LineLength(text[at:])]
 		content := bytes.TrimLeft(line, " ")
 		blank := len(bytes.TrimRight(content, "\r\n\t ")) == 0
 		if !blank && indent < 0 {
-			indent = len(line) - len(content)
+			indent = min(deepest, len(line)-len(content))
 		}
 		if !blank && (len(line)-len(content) < indent || indent == 0) {
 			break

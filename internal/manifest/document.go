@@ -14,6 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/bound"
+	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -53,8 +54,8 @@ type document struct {
 }
 
 // documents cuts a chunk into documents. That is one, except for JSON, where values may follow each other.
-func documents(file string, c chunk) iter.Seq[*document] {
-	text, line := c.text, c.line
+func documents(file string, c edit.Piece) iter.Seq[*document] {
+	text, line := c.Text, c.Line
 	text = bytes.TrimPrefix(text, bomUTF8)
 	values := jsonStream(text)
 	if values == nil {

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // Excerpt is a line of a file, with the part that a finding is about. It is never one that may contain a value
@@ -155,37 +157,20 @@ func byteOffset(line string, column int) int {
 func scalarLength(text string, n *yaml.Node) int {
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:
-		return quotedLength(text, '"', '\\')
+		return edit.QuotedLength(text, '"')
 	case n.Style&yaml.SingleQuotedStyle != 0:
-		return quotedLength(text, '\'', '\'')
+		return edit.QuotedLength(text, '\'')
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 && n.Value != "" && strings.HasPrefix(text, n.Value):
 		return len(n.Value)
 	}
 	return 0
 }
 
-// quotedLength finds the closing quote. The escape character takes the one after it along; in single quotes it is the
-// quote itself, doubled.
-func quotedLength[T string | []byte](text T, quote, escape byte) int {
-	if len(text) == 0 || text[0] != quote {
-		return 0
-	}
-	for i := 1; i < len(text); i++ {
-		switch {
-		case text[i] == escape && i+1 < len(text) && (escape != quote || text[i+1] == quote):
-			i++
-		case text[i] == quote:
-			return i + 1
-		}
-	}
-	return len(text)
-}
-
 func keyLength(text string) int {
 	if text == "" {
 		return 0
 	}
-	if n := quotedLength(text, '"', '\\'); n > 0 {
+	if n := edit.QuotedLength(text, '"'); n > 0 {
 		return n
 	}
 	if n := strings.IndexAny(text, ":,{}[] \t"); n > 0 {
@@ -202,8 +187,8 @@ func lineOf(pos Pos, data []byte) Excerpt {
 	}
 	text, number := data, pos.Line
 	for c := range split(data) {
-		if c.line < pos.Line {
-			text, number = c.text, pos.Line-c.line
+		if c.Line < pos.Line {
+			text, number = c.Text, pos.Line-c.Line
 		}
 	}
 	if concealsLine(text, number) {

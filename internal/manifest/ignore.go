@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/edit"
@@ -56,12 +57,19 @@ func (l location) lines(begin int) (first, last int) {
 // that is no comment.
 func (d *document) readIgnores() []finding.Ignore {
 	var all, waiting []finding.Ignore
-	texts := d.texts()
+	var texts []edit.Span
+	if root, err := d.root(); err == nil && root != nil {
+		texts = edit.Texts(d.text, root)
+	}
+	isText := func(at int) bool {
+		i, exact := slices.BinarySearchFunc(texts, at, func(s edit.Span, at int) int { return s.From - at })
+		return exact || i > 0 && at < texts[i-1].To
+	}
 	line := d.line
 	for at, n := 0, 0; at < len(d.text); at += n {
 		line++
 		n = edit.LineLength(d.text[at:])
-		content, comment := splitComment(string(bytes.TrimRight(d.text[at:at+n], "\r\n")), func(i int) bool { return texts.hold(at + i) })
+		content, comment := splitComment(string(bytes.TrimRight(d.text[at:at+n], "\r\n")), func(i int) bool { return isText(at + i) })
 		alone := strings.TrimSpace(content) == ""
 		if rest, ok := ignoring(comment); ok {
 			pos := Pos{File: d.file, Line: line, Column: 1 + len([]rune(content))}

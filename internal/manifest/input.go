@@ -152,7 +152,7 @@ func CheckExpansion(name string, data []byte) error {
 		return nil
 	}
 	for c := range split(data) {
-		d := newDocument(name, c.text, c.line, 0, false)
+		d := newDocument(name, c.Text, c.Line, 0, false)
 		root, err := d.parse()
 		if err != nil || root == nil {
 			continue
@@ -169,9 +169,9 @@ func CheckExpansion(name string, data []byte) error {
 func FirstDocument(name string, data []byte) *Object {
 	o := &Object{Pos: Pos{File: name}}
 	for c := range split(data) {
-		o.at.doc = newDocument(name, c.text, c.line, 0, false)
-		o.Pos = Pos{File: name, Line: c.line + 1, Column: 1}
-		for text := c.text; isBlank(text[:edit.LineLength(text)]); o.Pos.Line++ {
+		o.at.doc = newDocument(name, c.Text, c.Line, 0, false)
+		o.Pos = Pos{File: name, Line: c.Line + 1, Column: 1}
+		for text := c.Text; isBlank(text[:edit.LineLength(text)]); o.Pos.Line++ {
 			text = text[edit.LineLength(text):]
 		}
 		break

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // Masked is the excerpt without the values of fields that are called as a password is. It is empty if one of them stands
@@ -18,7 +19,7 @@ func (e Excerpt) Masked() Excerpt {
 	line := e.Before + e.Marked + e.After
 	start, end := len(e.Before), len(e.Before)+len(e.Marked)
 	for _, value := range sensitiveValues(line) {
-		if value.from < start {
+		if value.From < start {
 			return Excerpt{Pos: e.Pos}
 		}
 	}
@@ -45,14 +46,14 @@ func maskPart(line string, from, to int) string {
 	var b strings.Builder
 	at := from
 	for _, value := range sensitiveValues(line) {
-		if value.to <= from || value.from >= to {
+		if value.To <= from || value.From >= to {
 			continue
 		}
-		if value.from >= from {
-			b.WriteString(line[at:value.from])
+		if value.From >= from {
+			b.WriteString(line[at:value.From])
 			b.WriteString(conceal.Hidden)
 		}
-		at = min(value.to, to)
+		at = min(value.To, to)
 	}
 	return b.String() + line[at:to]
 }
@@ -63,15 +64,15 @@ var sensitiveKey = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // sensitiveValues are the values of such keys in a line. A reference to a Secret does not count.
-func sensitiveValues(line string) []span {
-	var list []span
+func sensitiveValues(line string) []edit.Span {
+	var list []edit.Span
 	for _, at := range sensitiveKey().FindAllStringSubmatchIndex(line, -1) {
 		rest := line[at[1]:]
-		if rest == "" || strings.HasPrefix(rest, "#") || len(list) > 0 && at[0] < list[len(list)-1].to || reference(line[at[2]:at[3]], rest) {
+		if rest == "" || strings.HasPrefix(rest, "#") || len(list) > 0 && at[0] < list[len(list)-1].To || reference(line[at[2]:at[3]], rest) {
 			continue
 		}
-		value := span{at[1], at[1] + valueLength(rest, strings.ContainsAny(line[:at[0]], "{["))}
-		if word := line[value.from:value.to]; word != "true" && word != "false" && word != "null" {
+		value := edit.Span{From: at[1], To: at[1] + valueLength(rest, strings.ContainsAny(line[:at[0]], "{["))}
+		if word := line[value.From:value.To]; word != "true" && word != "false" && word != "null" {
 			list = append(list, value)
 		}
 	}
@@ -89,10 +90,8 @@ func reference(key, value string) bool {
 
 func valueLength(text string, flow bool) int {
 	switch text[0] {
-	case '"':
-		return quotedLength(text, '"', '\\')
-	case '\'':
-		return quotedLength(text, '\'', '\'')
+	case '"', '\'':
+		return edit.QuotedLength(text, text[0])
 	case '{', '[':
 		return len(text)
 	}
@@ -116,7 +115,7 @@ func concealsLine(text []byte, line int) bool {
 	if len(sensitiveValues(own)) > 0 {
 		return true
 	}
-	depth := depthOf([]byte(own))
+	depth := len(own) - len(strings.TrimLeft(own, " "))
 	item := strings.HasPrefix(own[depth:], "-")
 	for line--; line > 0 && depth >= 0; line-- {
 		above := string(lineText(text, line))

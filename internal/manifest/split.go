@@ -72,73 +72,26 @@ func offsetPos(file string, data []byte, offset int) Pos {
 	}
 }
 
-// chunk is the text between two document separators.
-type chunk struct {
-	text []byte
-	line int // of its first byte, counted from 0
-}
-
-// split cuts a stream at its document separators, as kubectl does: by lines, before anything is parsed. Chunks without
-// content are left out.
-func split(data []byte) iter.Seq[chunk] {
-	return func(yield func(chunk) bool) {
-		start, startLine, blank := 0, 0, true
-		for at, line := 0, 0; at < len(data); line++ {
-			text := data[at : at+edit.LineLength(data[at:])]
-			next := at + len(text)
-			switch separator(text) {
-			case documentStart:
-				if !blank && !yield(chunk{data[start:at], startLine}) {
-					return
-				}
-				start, startLine, blank = next, line+1, true
-			case documentStartWithContent:
-				if !blank && !yield(chunk{data[start:at], startLine}) {
-					return
-				}
-				start, startLine, blank = at, line, false
-			case documentEnd:
-				if !blank && !yield(chunk{data[start:at], startLine}) {
-					return
-				}
-				start, startLine, blank = next, line+1, true
-			default:
-				blank = blank && isBlank(text)
+// split cuts a stream into documents. Those without content are left out.
+func split(data []byte) iter.Seq[edit.Piece] {
+	return func(yield func(edit.Piece) bool) {
+		for piece := range edit.Pieces(data) {
+			if hasContent(piece.Text) && !yield(piece) {
+				return
 			}
-			at = next
-		}
-		if !blank {
-			yield(chunk{data[start:], startLine})
 		}
 	}
 }
 
-type marker int
-
-const (
-	noMarker marker = iota
-	documentStart
-	documentStartWithContent
-	documentEnd
-)
-
-func separator(line []byte) marker {
-	if len(line) < 3 || (line[0] != '-' && line[0] != '.') {
-		return noMarker
+func hasContent(text []byte) bool {
+	for at := 0; at < len(text); {
+		line := text[at : at+edit.LineLength(text[at:])]
+		if !isBlank(line) {
+			return true
+		}
+		at += len(line)
 	}
-	head, rest := string(line[:3]), line[3:]
-	if len(rest) > 0 && !bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[0])) {
-		return noMarker
-	}
-	switch {
-	case head == "...":
-		return documentEnd
-	case head != "---":
-		return noMarker
-	case isBlank(rest):
-		return documentStart
-	}
-	return documentStartWithContent
+	return false
 }
 
 // isBlank is true of empty lines, comments, and of directives, which stand alone once the text is cut at its separators.

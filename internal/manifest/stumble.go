@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
@@ -52,7 +53,7 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 	case '@', '`', '%':
 		s.message = fmt.Sprintf("%c cannot begin a value in YAML", sign)
 	case '"', '\'':
-		length := quotedLength(bare, sign, map[byte]byte{'"': '\\', '\'': '\''}[sign])
+		length := edit.QuotedLength(bare, sign)
 		if length == len(bare) {
 			return stumble{}, false
 		}
@@ -153,11 +154,7 @@ func unclosedQuote(line string) int {
 		if c != '"' && c != '\'' || i > 0 && !strings.ContainsRune(" \t[{,(:", rune(line[i-1])) {
 			continue
 		}
-		escape := byte('\\')
-		if c == '\'' {
-			escape = c
-		}
-		length := quotedLength(line[i:], c, escape)
+		length := edit.QuotedLength(line[i:], c)
 		if end := i + length; length < 2 || line[end-1] != c || closesNot(line[i:end], c) {
 			return i
 		}

@@ -24,7 +24,7 @@ func CheckSyntax(text []byte) (line int, err error) {
 			if parse, ok := errors.AsType[*ParseError](err); ok {
 				return parse.Pos.Line, errors.New(parse.Msg)
 			} else if err != nil {
-				return c.line + 1, err
+				return c.Line + 1, err
 			}
 		}
 	}
