@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -22,23 +21,17 @@ type Admitted struct {
 	Content map[string]any // of the stored version, with defaults and namespace; parts are the Object's
 	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket, *OCIRepository or *ExternalArtifact of source-controller's api/v1, *ImagePolicy or *ImageRepository of image-reflector-controller's api/v1, *HelmRelease of helm-controller's api/v2, *Kustomization of kustomize-controller's api/v1, *ArtifactGenerator of source-watcher's api/v1beta1, *operator.HelmRelease of either group of Flux 1
 
-	// Warnings are in the order of the file.
-	Warnings []Warning
+	// Warnings are what is allowed but probably a mistake, in the order of the file.
+	Warnings []Cause
 }
-
-// Warning is something that is allowed but probably a mistake.
-type Warning struct {
-	Code    finding.Code
-	Message string
-	Pos     manifest.Pos
-	Path    []any
-}
-
-func (w Warning) String() string { return w.Pos.String() + ": " + w.Message }
 
 // Admit judges one object. An error is an *InvalidError.
 func Admit(obj *manifest.Object) (*Admitted, error) {
-	s, err := schemaOf(obj.Kind)
+	k, ok := schemas[obj.Kind]
+	if !ok {
+		return nil, fmt.Errorf("schema of %s: no such kind", obj.Kind)
+	}
+	s, err := k.schema()
 	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", obj.Kind, err)
 	}
@@ -108,7 +101,7 @@ type review struct {
 	valuesFile string // of the old versions
 	errs       []Cause
 	broken     field.ErrorList // what the rules say
-	found      []Warning
+	found      []Cause
 }
 
 // copy leaves the object alone. Its status is not judged, and an apply could not set it.

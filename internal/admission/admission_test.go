@@ -180,7 +180,7 @@ func TestTyped(t *testing.T) {
 	a := admitted(t, of("HelmRepository", "url: https://x\ninterval: 1h\ntimeout: 1.5m\nsecretRef: {name: a}\npassCredentials: true"))
 	o := a.Typed.(*sourcev1.HelmRepository)
 	if o.Spec.Interval.Duration != time.Hour || o.Spec.Timeout.Duration != 90*time.Second || o.Spec.SecretRef.Name != "a" || !o.Spec.PassCredentials ||
-		o.Spec.Provider != "generic" || o.Name != "x" || o.Namespace != "default" || o.Kind != "HelmRepository" || o.APIVersion != v1 {
+		o.Spec.Provider != "generic" || o.Name != "x" || o.Namespace != "default" || o.Kind != "HelmRepository" || o.APIVersion != "source.toolkit.fluxcd.io/v1" {
 		t.Errorf("%+v", o)
 	}
 	if o := admitted(t, of("GitRepository", gitSpec)).Typed.(*sourcev1.GitRepository); o.Spec.Timeout.Duration != time.Minute {
@@ -260,7 +260,7 @@ func TestConversion(t *testing.T) {
 				}
 				return
 			}
-			if got := fmt.Sprint(a.Content["spec"]); !strings.Contains(got, tt.want) || strings.Contains(got, "valuesFile:") || a.Content["apiVersion"] != v1 {
+			if got := fmt.Sprint(a.Content["spec"]); !strings.Contains(got, tt.want) || strings.Contains(got, "valuesFile:") || a.Content["apiVersion"] != sourcev1.GroupVersion.String() {
 				t.Errorf("spec %s, want %s", got, tt.want)
 			}
 			checkWarnings(t, a, tt.warnings)
@@ -330,7 +330,7 @@ func TestPositionInAList(t *testing.T) {
 }
 
 func TestUnknownKind(t *testing.T) {
-	_, err := Admit(&manifest.Object{APIVersion: v1, Kind: "HelmRegistry", Content: map[string]any{}})
+	_, err := Admit(&manifest.Object{APIVersion: sourcev1.GroupVersion.String(), Kind: "HelmRegistry", Content: map[string]any{}})
 	if err == nil || errors.As(err, new(*InvalidError)) {
 		t.Errorf("error %v", err)
 	}

@@ -10,7 +10,7 @@ func BenchmarkFirst(b *testing.B) {
 		b.Run(kind, func(b *testing.B) {
 			obj := object(b, of(kind, specs[kind]))
 			for b.Loop() {
-				s, err := readSchema(kind)
+				s, err := schemas[kind].read()
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -23,7 +23,7 @@ func BenchmarkFirst(b *testing.B) {
 	b.Run("HelmChart with rules", func(b *testing.B) {
 		obj := object(b, of("HelmChart", chartSpec+"verify: {}"))
 		for b.Loop() {
-			s, err := readSchema("HelmChart")
+			s, err := schemas["HelmChart"].read()
 			if err != nil {
 				b.Fatal(err)
 			}

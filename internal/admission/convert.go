@@ -4,36 +4,27 @@ import (
 	"fmt"
 	"strings"
 
-	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// v1 is the one version of source-controller's kinds that schemas exist for.
-const v1 = manifest.SourceGroup + "/v1"
-
-// stored is the one version of a kind that a schema exists for.
+// stored is the one version of a kind that a schema exists for: the newest.
 func stored(obj *manifest.Object) string {
 	switch obj.Kind {
-	case releaseKind:
-		return releaseV2
 	case flux1Kind:
 		return flux1Version
 	case olderFlux1Kind:
 		return olderFlux1Version
-	case kustomizev1.KustomizationKind:
-		return kustomizev1.GroupVersion.String()
-	case imagev1.ImagePolicyKind, imagev1.ImageRepositoryKind:
-		return imagev1.GroupVersion.String()
-	case swv1.ArtifactGeneratorKind:
-		return swv1.GroupVersion.String()
 	}
-	return v1
+	for group, kinds := range servedBy {
+		if spans := kinds[obj.Kind]; len(spans) > 0 {
+			return group + "/" + spans[0].version
+		}
+	}
+	return ""
 }
 
 func storedVersion(obj *manifest.Object) string {
@@ -46,21 +37,9 @@ func version(obj *manifest.Object) string {
 	return version
 }
 
-// servedVersion is true of the versions that some release of the controllers served. OCIRepositories are younger than
-// v1beta1.
+// servedVersion is true of the versions that some release of the controllers served.
 func servedVersion(obj *manifest.Object) bool {
-	switch obj.APIVersion {
-	case v1, flux1Version, olderFlux1Version:
-		return true
-	case manifest.SourceGroup + "/v1beta2":
-		return obj.Kind != sourcev1.ExternalArtifactKind
-	case manifest.SourceGroup + "/v1beta1":
-		return obj.Kind != "OCIRepository" && obj.Kind != sourcev1.ExternalArtifactKind
-	case releaseV2, manifest.ReleaseGroup + "/v2beta2", manifest.ReleaseGroup + "/v2beta1", kustomizev1.GroupVersion.String(), swv1.GroupVersion.String(),
-		imagev1.GroupVersion.String(), manifest.ImageGroup + "/v1beta2", manifest.ImageGroup + "/v1beta1":
-		return true
-	}
-	return false
+	return obj.APIVersion == stored(obj) || NewestFlux.Serve(obj.APIVersion, obj.Kind).Known
 }
 
 // removed are the fields that v1 no longer has, by kind.

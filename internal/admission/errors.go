@@ -19,7 +19,7 @@ type InvalidError struct {
 	Message string  // of the API server, without the place
 }
 
-// Cause is one reason for a refusal.
+// Cause is one reason for a refusal, or for a warning.
 type Cause struct {
 	Code    finding.Code
 	Field   string // spec.sourceRef.kind; empty if the object as a whole is meant
@@ -47,17 +47,20 @@ func (e *InvalidError) Hint() string {
 	return strings.Join(hints, "; ")
 }
 
+// wrongVersion is an object of an apiVersion that is of no use.
+func wrongVersion(obj *manifest.Object, code finding.Code, msg, hint string) error {
+	cause := Cause{Code: code, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: hint, Pos: obj.Position("apiVersion")}
+	return &InvalidError{obj, []Cause{cause}, msg}
+}
+
 // NotServed is what the API server answers to an object of a version that it does not have.
 func NotServed(obj *manifest.Object, msg, hint string) error {
-	cause := Cause{Code: finding.RemovedVersion, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: hint, Pos: obj.Position("apiVersion")}
-	return &InvalidError{obj, []Cause{cause}, msg}
+	return wrongVersion(obj, finding.RemovedVersion, msg, hint)
 }
 
 func (r *review) noMatch() error {
 	msg := fmt.Sprintf("no matches for kind %q in version %q", manifest.BareKind(r.obj.Kind), r.obj.APIVersion)
-	pos := r.obj.Position("apiVersion")
-	cause := Cause{Code: finding.UnknownVersion, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: "the version is " + stored(r.obj), Pos: pos}
-	return &InvalidError{r.obj, []Cause{cause}, msg}
+	return wrongVersion(r.obj, finding.UnknownVersion, msg, "the version is "+stored(r.obj))
 }
 
 // badRequest is what the API server answers when it cannot even read an object.
@@ -132,7 +135,7 @@ func (r *review) causes(errs field.ErrorList) []Cause {
 }
 
 func (r *review) code(path []any, e *field.Error) finding.Code {
-	text, _ := r.value(path).(string)
+	text, _ := manifest.ValueAt(r.obj.Content, path).(string)
 	switch {
 	case len(manifest.Variables(text)) > 0:
 		return finding.UnresolvedVariable

@@ -23,7 +23,7 @@ func TestExamplesOfTheDocuments(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if a.Object.APIVersion == v1 && len(a.Warnings) > 0 {
+		if a.Object.APIVersion == manifest.SourceGroup+"/v1" && len(a.Warnings) > 0 {
 			t.Errorf("%s: %v", obj, a.Warnings)
 		}
 	}

@@ -22,14 +22,14 @@ const needsDestination = "must begin with @artifact/"
 
 // plain replaces the pattern in an error by a sentence.
 func (r *review) plain(path []any, e *field.Error) {
-	if text, ok := r.value(path).(string); ok && r.obj.Kind == "ArtifactGenerator" && strings.HasSuffix(e.Field, ".to") && !strings.HasPrefix(text, "@artifact/") {
+	if text, ok := manifest.ValueAt(r.obj.Content, path).(string); ok && r.obj.Kind == "ArtifactGenerator" && strings.HasSuffix(e.Field, ".to") && !strings.HasPrefix(text, "@artifact/") {
 		e.Detail = needsDestination
 	}
 }
 
 // hint recognises known mistakes behind an error.
 func (r *review) hint(path []any, e *field.Error) string {
-	value := r.value(path)
+	value := manifest.ValueAt(r.obj.Content, path)
 	text, isText := value.(string)
 	if names := manifest.Variables(text); len(names) > 0 {
 		return fmt.Sprintf(finding.GiveValue, names[0])
@@ -115,14 +115,6 @@ func isLiteral(text, schemaType string) bool {
 		return err == nil
 	}
 	return false
-}
-
-func (r *review) value(path []any) any {
-	var v any = r.obj.Content
-	for _, s := range path {
-		v = child(v, s)
-	}
-	return v
 }
 
 func isScalar(v any) bool {

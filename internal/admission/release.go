@@ -17,8 +17,7 @@ const (
 )
 
 func templateSpec(spec map[string]any) map[string]any {
-	inner := manifest.At[map[string]any](spec, "chart", "spec")
-	return inner
+	return manifest.At[map[string]any](spec, "chart", "spec")
 }
 
 // convertRelease makes a HelmRelease of an old version one of v2.
@@ -30,7 +29,7 @@ func (r *review) convertRelease() {
 	}
 	renderers, _ := r.spec()["postRenderers"].([]any)
 	for i, renderer := range renderers {
-		kustomize, _ := child(renderer, "kustomize").(map[string]any)
+		kustomize := manifest.At[map[string]any](renderer, "kustomize")
 		for _, name := range []string{"patchesStrategicMerge", "patchesJson6902"} {
 			if _, ok := kustomize[name]; ok {
 				delete(kustomize, name)

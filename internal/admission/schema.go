@@ -14,58 +14,68 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
+	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
+	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
-// crds has the generated schemas, and in written those of APIs that are no module here.
+// crds has the generated schemas, in written those of APIs that are no module here, and in controlplane those of what the operator of
+// Flux works on, as far as it is certain what its API server refuses: types, values of a few, and what is required. These are our own,
+// and know no more fields than that.
 //
-//go:embed crds written
+//go:embed crds written controlplane
 var crds embed.FS
 
+// kind is how objects of a kind are read.
+type kind struct {
+	file   string
+	schema func() (*schema, error)
+	typed  func() any // an empty one of the controller's own type
+}
+
 // schemas are read when an object of their kind is seen. Nothing here changes otherwise.
-var schemas = map[string]func() (*schema, error){
-	"ArtifactGenerator": lazySchema("ArtifactGenerator"),
-	"Bucket":            lazySchema("Bucket"),
-	"ExternalArtifact":  lazySchema("ExternalArtifact"),
-	"GitRepository":     lazySchema("GitRepository"),
-	"HelmChart":         lazySchema("HelmChart"),
-	"HelmRelease":       lazySchema("HelmRelease"),
-	"HelmRepository":    lazySchema("HelmRepository"),
-	"ImagePolicy":       lazySchema("ImagePolicy"),
-	"ImageRepository":   lazySchema("ImageRepository"),
-	"Kustomization":     lazySchema("Kustomization"),
-	"OCIRepository":     lazySchema("OCIRepository"),
-	flux1Kind:           lazySchema(flux1Kind),
-	olderFlux1Kind:      lazySchema(olderFlux1Kind),
+var schemas = map[string]kind{
+	"ArtifactGenerator": kindOf[swv1.ArtifactGenerator]("crds/ArtifactGenerator"),
+	"Bucket":            kindOf[sourcev1.Bucket]("crds/Bucket"),
+	"ExternalArtifact":  kindOf[sourcev1.ExternalArtifact]("crds/ExternalArtifact"),
+	"GitRepository":     kindOf[sourcev1.GitRepository]("crds/GitRepository"),
+	"HelmChart":         kindOf[sourcev1.HelmChart]("crds/HelmChart"),
+	"HelmRelease":       kindOf[helmv2.HelmRelease]("crds/HelmRelease"),
+	"HelmRepository":    kindOf[sourcev1.HelmRepository]("crds/HelmRepository"),
+	"ImagePolicy":       kindOf[imagev1.ImagePolicy]("crds/ImagePolicy"),
+	"ImageRepository":   kindOf[imagev1.ImageRepository]("crds/ImageRepository"),
+	"Kustomization":     kindOf[kustomizev1.Kustomization]("crds/Kustomization"),
+	"OCIRepository":     kindOf[sourcev1.OCIRepository]("crds/OCIRepository"),
+	flux1Kind:           kindOf[operator.HelmRelease]("written/" + flux1Kind),
+	olderFlux1Kind:      kindOf[operator.HelmRelease]("written/" + olderFlux1Kind),
 }
 
-func lazySchema(kind string) func() (*schema, error) {
-	return sync.OnceValues(func() (*schema, error) { return readSchema(kind) })
+var operatorSchemas = map[string]kind{
+	"FluxInstance":             kindOf[any]("controlplane/FluxInstance"),
+	"ResourceSet":              kindOf[any]("controlplane/ResourceSet"),
+	"ResourceSetInputProvider": kindOf[any]("controlplane/ResourceSetInputProvider"),
 }
 
-func schemaOf(kind string) (*schema, error) {
-	s, ok := schemas[kind]
-	if !ok {
-		return nil, fmt.Errorf("no such kind")
-	}
-	return s()
+func kindOf[T any](name string) kind {
+	k := kind{file: name + ".json", typed: func() any { return new(T) }}
+	k.schema = sync.OnceValues(k.read)
+	return k
 }
 
-func readSchema(kind string) (*schema, error) {
-	data, err := crds.ReadFile(schemaFile(kind))
+func (k kind) read() (*schema, error) {
+	data, err := crds.ReadFile(k.file)
 	if err != nil {
 		return nil, err
 	}
 	return parseSchema(data)
-}
-
-func schemaFile(kind string) string {
-	if strings.Contains(kind, ".") {
-		return "written/" + kind + ".json"
-	}
-	return "crds/" + kind + ".json"
 }
 
 // schema is a structural schema of a CustomResourceDefinition, with the keywords that Flux's definitions have. Its methods
@@ -327,7 +337,7 @@ func pathOf(v any, text string) []any {
 		var step any
 		step, text, more = nextStep(v, text)
 		path = append(path, step)
-		v = child(v, step)
+		v = manifest.ValueAt(v, []any{step})
 	}
 	return path
 }
@@ -356,16 +366,3 @@ func nextStep(v any, text string) (step any, rest string, more bool) {
 }
 
 func endsStep(rest string) bool { return rest == "" || rest[0] == '.' || rest[0] == '[' }
-
-func child(v, step any) any {
-	switch step := step.(type) {
-	case string:
-		m, _ := v.(map[string]any)
-		return m[step]
-	case int:
-		if l, ok := v.([]any); ok && step >= 0 && step < len(l) {
-			return l[step]
-		}
-	}
-	return nil
-}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
@@ -35,10 +36,7 @@ type server struct {
 
 func serverOf(t *testing.T, kind string) *server {
 	t.Helper()
-	data, err := crds.ReadFile(schemaFile(kind))
-	if operatorSchemas[kind] != nil {
-		data, err = controlplane.ReadFile("controlplane/" + kind + ".json")
-	}
+	data, err := crds.ReadFile(cmp.Or(schemas[kind].file, operatorSchemas[kind].file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +66,7 @@ func TestServer(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(schemas)) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s, err := schemaOf(kind)
+			s, err := schemas[kind].schema()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,8 +161,8 @@ func TestRules(t *testing.T) {
 	tried := map[string][2]int{}
 	all := maps.Clone(schemas)
 	maps.Copy(all, operatorSchemas)
-	for kind, open := range all {
-		s, err := open()
+	for kind, k := range all {
+		s, err := k.schema()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,12 +329,12 @@ func anything(r *rand.Rand, s *schema) any {
 // TestSchemas: every schema has keywords and rules that are supported, and another one is an error.
 func TestSchemas(t *testing.T) {
 	for kind := range schemas {
-		if _, err := schemaOf(kind); err != nil {
+		if _, err := schemas[kind].schema(); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	for kind, open := range operatorSchemas {
-		if _, err := open(); err != nil {
+	for kind, k := range operatorSchemas {
+		if _, err := k.schema(); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -354,7 +352,7 @@ func TestSchemas(t *testing.T) {
 // TestNamedFields holds the fields that the sentences of package finding name against the schemas.
 func TestNamedFields(t *testing.T) {
 	has := func(kind string, path []string) bool {
-		s, err := schemaOf(kind)
+		s, err := schemas[kind].schema()
 		for _, name := range path {
 			if err != nil {
 				t.Fatal(err)

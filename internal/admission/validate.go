@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,11 +9,6 @@ import (
 	"sync"
 	"time"
 
-	helmv2 "github.com/fluxcd/helm-controller/api/v2"
-	imagev1 "github.com/fluxcd/image-reflector-controller/api/v1"
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,7 +19,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
 // decode is the part of the API server that reads a request: unknown fields, metadata of wrong types, nulls, defaults.
@@ -192,104 +185,46 @@ func (r *review) isForeignScheme(e *field.Error) bool {
 // durations refuses what matches the pattern but is not a valid duration, which the controllers could not even read.
 func (r *review) durations(errs field.ErrorList) field.ErrorList {
 	var found field.ErrorList
-	for _, steps := range durationFields(r.obj.Kind) {
-		path := field.NewPath("spec", steps...)
-		text, ok := r.text(steps)
-		if !ok || slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == path.String() }) {
+	for _, name := range durationFields(r.obj.Kind) {
+		text, ok := manifest.ValueAt(r.content, pathOf(nil, name)).(string)
+		if !ok || slices.ContainsFunc(errs, func(e *field.Error) bool { return e.Field == name }) {
 			continue
 		}
 		if _, err := time.ParseDuration(text); err != nil {
-			found = append(found, field.Invalid(path, text, err.Error()))
+			found = append(found, field.Invalid(field.NewPath(name), text, err.Error()))
 		}
 	}
 	return found
 }
 
-func durationFields(kind string) [][]string {
-	fields := [][]string{{"interval"}, {"retryInterval"}, {"timeout"}}
+func durationFields(kind string) []string {
+	fields := []string{"spec.interval", "spec.retryInterval", "spec.timeout"}
 	if kind == releaseKind {
-		fields = append(fields, []string{"chart", "spec", "interval"})
+		fields = append(fields, "spec.chart.spec.interval")
 		for _, action := range []string{"install", "upgrade", "rollback", "uninstall", "test"} {
-			fields = append(fields, []string{action, "timeout"})
+			fields = append(fields, "spec."+action+".timeout")
 		}
 	}
 	return fields
 }
 
-func (r *review) text(steps []string) (string, bool) {
-	var v any = r.spec()
-	for _, step := range steps {
-		v = child(v, step)
-	}
-	text, ok := v.(string)
-	return text, ok
-}
-
 // typed reads the content into the controller's own type.
 func (r *review) typed() (any, error) {
-	var typed any
-	switch r.obj.Kind {
-	case "HelmRepository":
-		typed = &sourcev1.HelmRepository{}
-	case "HelmChart":
-		typed = &sourcev1.HelmChart{}
-	case "GitRepository":
-		typed = &sourcev1.GitRepository{}
-	case "Bucket":
-		typed = &sourcev1.Bucket{}
-	case releaseKind:
-		typed = &helmv2.HelmRelease{}
-	case "ImagePolicy":
-		typed = &imagev1.ImagePolicy{}
-	case "ImageRepository":
-		typed = &imagev1.ImageRepository{}
-	case "OCIRepository":
-		typed = &sourcev1.OCIRepository{}
-	case kustomizev1.KustomizationKind:
-		typed = &kustomizev1.Kustomization{}
-	case flux1Kind, olderFlux1Kind:
-		typed = &operator.HelmRelease{}
-	case swv1.ArtifactGeneratorKind:
-		typed = &swv1.ArtifactGenerator{}
-	case sourcev1.ExternalArtifactKind:
-		typed = &sourcev1.ExternalArtifact{}
-	}
+	typed := schemas[r.obj.Kind].typed()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.content, typed); err != nil {
 		return nil, r.badRequest("", []Cause{{Code: finding.InvalidValue, Message: err.Error(), Pos: r.obj.Pos}})
 	}
 	return typed, nil
 }
 
-// controlplane has schemas of what the operator of Flux works on, as far as it is certain what its API server refuses: types,
-// values of a few, and what is required. They are our own, and know no more fields than that.
-//
-//go:embed controlplane
-var controlplane embed.FS
-
-var operatorSchemas = map[string]func() (*schema, error){
-	"FluxInstance":             lazyOperator("FluxInstance"),
-	"ResourceSet":              lazyOperator("ResourceSet"),
-	"ResourceSetInputProvider": lazyOperator("ResourceSetInputProvider"),
-}
-
-func lazyOperator(kind string) func() (*schema, error) {
-	return sync.OnceValues(func() (*schema, error) {
-		data, err := controlplane.ReadFile("controlplane/" + kind + ".json")
-		if err != nil {
-			return nil, err
-		}
-		return parseSchema(data)
-	})
-}
-
 // Operator is Admit for what the operator of Flux works on. Of a kind that it does not know, and of a version that is not v1,
 // nothing is refused.
 func Operator(obj *manifest.Object) error {
-	open, ok := operatorSchemas[obj.Kind]
+	k, ok := operatorSchemas[obj.Kind]
 	if !ok || obj.APIVersion != manifest.OperatorGroup+"/v1" {
 		return nil
 	}
-	s, err := open()
+	s, err := k.schema()
 	if err != nil {
 		return fmt.Errorf("schema of %s: %w", obj.Kind, err)
 	}

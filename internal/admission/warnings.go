@@ -14,13 +14,13 @@ import (
 
 func (r *review) warnAt(code finding.Code, field, format string, args ...any) {
 	path := pathOf(r.obj.Content, field)
-	r.found = append(r.found, Warning{
+	r.found = append(r.found, Cause{
 		Code: code, Message: fmt.Sprintf(format, args...), Pos: r.obj.Position(path...), Path: path,
 	})
 }
 
-func (r *review) warnings() []Warning {
-	slices.SortStableFunc(r.found, func(a, b Warning) int {
+func (r *review) warnings() []Cause {
+	slices.SortStableFunc(r.found, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
 	})
 	return r.found

@@ -109,7 +109,7 @@ func ValueAt(v any, path []any) any {
 			v = m[step]
 		case int:
 			list, _ := v.([]any)
-			if step >= len(list) {
+			if step < 0 || step >= len(list) {
 				return nil
 			}
 			v = list[step]
