@@ -132,19 +132,29 @@ func (v *Values) Tree(value any) any {
 
 // Mapped copies a value in the types of JSON with every text in it replaced, keys included.
 func Mapped(value any, text func(string) string) any {
+	return mapped(value, "", text, func(_, value string) string { return text(value) })
+}
+
+// Fields copies a value in the types of JSON with every text in it replaced by its key, which ends in [] for one in a list. Keys stay.
+func Fields(value any, text func(key, value string) string) any {
+	return mapped(value, "", func(key string) string { return key }, text)
+}
+
+func mapped(value any, key string, keys func(string) string, text func(key, value string) string) any {
 	switch value := value.(type) {
 	case string:
-		return text(value)
+		return text(key, value)
 	case []any:
+		key += "[]"
 		list := make([]any, len(value))
 		for i, item := range value {
-			list[i] = Mapped(item, text)
+			list[i] = mapped(item, key, keys, text)
 		}
 		return list
 	case map[string]any:
 		m := make(map[string]any, len(value))
 		for k, item := range value {
-			m[text(k)] = Mapped(item, text)
+			m[keys(k)] = mapped(item, k, keys, text)
 		}
 		return m
 	}

@@ -85,31 +85,15 @@ func (o *Object) ConcealError(text string) string {
 
 // ConcealStatus does it to every text of a status but the words that programs look for.
 func (o *Object) ConcealStatus(status any) any {
-	switch v := status.(type) {
-	case string:
-		return o.Secrets.Text(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = o.ConcealStatus(item)
+	return conceal.Fields(status, func(key, text string) string {
+		switch key {
+		case "message":
+			return o.ConcealText(text)
+		case "type", "status", "reason":
+			return text
 		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, item := range v {
-			text, ok := item.(string)
-			switch {
-			case ok && k == "message":
-				m[k] = o.ConcealText(text)
-			case ok && (k == "type" || k == "status" || k == "reason"):
-				m[k] = text
-			default:
-				m[k] = o.ConcealStatus(item)
-			}
-		}
-		return m
-	}
-	return status
+		return o.Secrets.Text(text)
+	})
 }
 
 // Called is how an object is called where people see it: what its name is made of may have come from a Secret.

@@ -66,14 +66,17 @@ var recipes = []recipe{
 // maxGenerated bounds what one object may make.
 const maxGenerated = 100
 
-// generatedSecret is a Secret or a ConfigMap that something in the cluster makes of an object.
-type generatedSecret struct {
-	by    *Object
-	names key
+// Generated is a Secret or a ConfigMap that a controller in the cluster makes.
+type Generated struct{ Kind, Namespace, Name string }
+
+// A Generator is an object of which a controller in the cluster makes something.
+type Generator struct {
+	Object    *Object
+	Generates Generated
 }
 
-func generatedBy(o *Object, texts func(path ...string) []string) []generatedSecret {
-	var list []generatedSecret
+func generatedBy(o *Object, texts func(path ...string) []string) []Generator {
+	var list []Generator
 	for _, r := range recipes {
 		if r.kind != "" && (r.group != o.Group() || r.kind != o.Kind) {
 			continue
@@ -89,7 +92,7 @@ func generatedBy(o *Object, texts func(path ...string) []string) []generatedSecr
 			names := texts(strings.Split(field, ".")...)
 			for _, name := range names {
 				if len(list) < maxGenerated {
-					list = append(list, generatedSecret{o, key{"", r.makes, namespace, name + r.suffix}})
+					list = append(list, Generator{o, Generated{r.makes, namespace, name + r.suffix}})
 				}
 			}
 			if len(names) > 0 {
@@ -100,49 +103,19 @@ func generatedBy(o *Object, texts func(path ...string) []string) []generatedSecr
 	return list
 }
 
-// Generated is a Secret or a ConfigMap that a controller in the cluster makes.
-type Generated struct{ Kind, Namespace, Name string }
-
 // GeneratedBy lists what controllers in the cluster make of an object that was built.
-func GeneratedBy(content map[string]any) []Generated {
+func GeneratedBy(content map[string]any) []Generator {
 	o := new(Object)
 	o.APIVersion, o.Kind, o.Namespace, o.Name = Identify(content)
-	var list []Generated
-	for _, p := range generatedBy(o, textsOf(content)) {
-		list = append(list, Generated{p.names.kind, p.names.namespace, p.names.name})
-	}
-	return list
-}
-
-// A Generator is an object of which a controller in the cluster makes something.
-type Generator struct {
-	Object    *Object
-	Generates Generated
+	return generatedBy(o, textsOf(content))
 }
 
 // Generators lists the objects of a file of which something is made.
-func (f *File) Generators() []Generator {
-	if f.batch == nil {
-		return nil
-	}
-	var list []Generator
-	for _, p := range f.batch.generated {
-		list = append(list, Generator{p.by, Generated{p.names.kind, p.names.namespace, p.names.name}})
-	}
-	return list
-}
+func (f *File) Generators() []Generator { return f.batch.generated }
 
-// addGenerated records what an object of another kind will make.
-func (s *Set) addGenerated(p generatedSecret) {
-	if s.generated == nil {
-		s.generated = map[key]*Object{}
-	}
-	s.generated[p.names] = p.by
-}
-
-func (s *Set) addGeneratedBy(o *Object) {
-	for _, p := range generatedBy(o, textsOf(o.Content)) {
-		s.addGenerated(p)
+func (s *Set) addGenerated(list []Generator) {
+	for _, g := range list {
+		s.generated[g.Generates] = g.Object
 	}
 }
 
@@ -198,7 +171,7 @@ func nodeTextsAt(n *yaml.Node, path []string) []string {
 // generator is what makes objects that exist only in the cluster, nil for nothing that is known.
 func (s *Set) generator(k key) *Object {
 	for _, set := range append([]*Set{s}, s.others()...) {
-		if o := cmp.Or(set.generated[k], set.generated[key{k.group, k.kind, "", k.name}]); o != nil {
+		if o := cmp.Or(set.generated[Generated{k.kind, k.namespace, k.name}], set.generated[Generated{k.kind, "", k.name}]); o != nil {
 			return o
 		}
 	}

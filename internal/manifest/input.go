@@ -25,7 +25,7 @@ type File struct {
 	referenceOnly bool // in a lookup directory, and not passed
 	data          []byte
 
-	batch  *batch
+	batch  batch // of what can be read
 	skips  []Skip
 	unread error // why the file is skipped, nil for one that is no manifest
 	errs   []error
@@ -34,49 +34,23 @@ type File struct {
 // Objects lists what may matter to a caller that builds kustomizations: the objects that are kept, Kustomizations, and
 // those that are kept for references.
 func (f *File) Objects() []*Object {
-	if f.batch == nil {
-		return nil
-	}
-	var list []*Object
-	list = append(list, f.batch.kustomizations...)
-	list = append(list, f.batch.objects...)
-	return append(list, f.batch.data...)
+	return slices.Concat(f.batch.kustomizations, f.batch.objects, f.batch.data)
 }
 
 // ReferenceOnly reports whether the file was only read so that others can refer to what is in it.
 func (f *File) ReferenceOnly() bool { return f.referenceOnly }
 
 // Kustomizations lists the Kustomizations of Flux.
-func (f *File) Kustomizations() []*Object {
-	if f.batch == nil {
-		return nil
-	}
-	return f.batch.kustomizations
-}
+func (f *File) Kustomizations() []*Object { return f.batch.kustomizations }
 
 // Operators lists the ResourceSets, and what they take their inputs from, without their content.
-func (f *File) Operators() []*Object {
-	if f.batch == nil {
-		return nil
-	}
-	return f.batch.operators
-}
+func (f *File) Operators() []*Object { return f.batch.operators }
 
 // Instances lists the FluxInstances of the operator, without their content.
-func (f *File) Instances() []*Object {
-	if f.batch == nil {
-		return nil
-	}
-	return f.batch.instances
-}
+func (f *File) Instances() []*Object { return f.batch.instances }
 
 // Text is what is in the file, nil for one that cannot be read.
-func (f *File) Text() []byte {
-	if f.batch == nil {
-		return nil
-	}
-	return f.batch.text
-}
+func (f *File) Text() []byte { return f.batch.text }
 
 // Data is the file, byte for byte, nil if it was not kept. It is shared.
 func (f *File) Data() []byte {
@@ -88,12 +62,12 @@ func (f *File) Data() []byte {
 
 // Mentions reports whether a word is in the text of the file, or may be: it cannot be read.
 func (f *File) Mentions(word string) bool {
-	return len(f.errs) > 0 || f.batch != nil && bytes.Contains(f.batch.text, []byte(word))
+	return len(f.errs) > 0 || bytes.Contains(f.batch.text, []byte(word))
 }
 
 // MentionsFlux reports whether the file may contain an object of Flux.
 func (f *File) MentionsFlux() bool {
-	return len(f.errs) > 0 || f.batch != nil && mentionsFlux(f.batch.text)
+	return len(f.errs) > 0 || mentionsFlux(f.batch.text)
 }
 
 // Origin finds the object from which one was built that may have got another name and namespace since. It is nil if
@@ -124,7 +98,7 @@ func ParseFile(name string, data []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Name: name, data: data, batch: b}, nil
+	return &File{Name: name, data: data, batch: *b}, nil
 }
 
 // NoObjects is the error of a file without objects, nil for others.
@@ -136,7 +110,7 @@ func (f *File) NoObjects() error {
 		return f.unread
 	case len(f.skips) > 0:
 		return &f.skips[0]
-	case f.batch != nil && len(f.batch.skips) > 0:
+	case len(f.batch.skips) > 0:
 		return &f.batch.skips[0]
 	}
 	return nil
@@ -219,7 +193,7 @@ func (s *Set) AddBuilt(objects ...*Object) {
 				s.faults = append(s.faults, kindError(o))
 			}
 		default:
-			s.addGeneratedBy(o)
+			s.addGenerated(generatedBy(o, textsOf(o.Content)))
 			s.version(o)
 		}
 		s.kinds[groupKind{o.Group(), BareKind(o.Kind)}]++

@@ -25,7 +25,7 @@ func (l *loader) parse(list []*File) {
 		case err != nil:
 			l.fail(err)
 			return
-		case p.file.batch == nil: // an earlier document of the file was unusable
+		case p.file.failed(): // an earlier document of the file was unusable
 		case p.err != nil:
 			p.file.fail(p.err)
 		default:
@@ -43,7 +43,7 @@ func (l *loader) pieces(list []*File) iter.Seq[piece] {
 			if f.data == nil {
 				continue
 			}
-			f.batch = newBatch(l.parsing, f.Name, f.data)
+			f.batch = *newBatch(l.parsing, f.Name, f.data)
 			documents, err := f.batch.cut()
 			if err != nil {
 				if !yield(piece{file: f, err: err}) {
@@ -52,7 +52,7 @@ func (l *loader) pieces(list []*File) iter.Seq[piece] {
 				continue
 			}
 			for d := range documents {
-				if f.batch == nil {
+				if f.failed() {
 					break
 				}
 				if !yield(piece{file: f, doc: d}) {
@@ -66,7 +66,7 @@ func (l *loader) pieces(list []*File) iter.Seq[piece] {
 // fail is for a file that cannot be used. Only what was found in a directory may be something else than a manifest.
 func (f *File) fail(err error) {
 	err = quoted(err, f.batch.text)
-	f.batch = nil
+	f.batch = batch{}
 	if f.offered && !mentionsFlux(f.data) && !looksLikeData(f.data) {
 		f.unread = err
 		f.skips = append(f.skips, Skip{File: f.Name, Reason: err.Error()})
@@ -74,6 +74,8 @@ func (f *File) fail(err error) {
 	}
 	f.errs = append(f.errs, err)
 }
+
+func (f *File) failed() bool { return f.unread != nil || len(f.errs) > 0 }
 
 func (p piece) prepare() {
 	if p.doc == nil || len(p.doc.text) > smallDocument {

@@ -93,13 +93,11 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 			s.unreadable = append(s.unreadable, brokenFile{err, f.data})
 		}
 		s.skips = append(s.skips, f.skips...)
-		if f.batch != nil {
-			s.commit(f.batch)
-		}
+		s.commit(&f.batch)
 		errs = append(errs, s.takeFaults()...)
 	}
 	for _, m := range built.Made {
-		s.addGenerated(generatedSecret{m.Object, key{"", m.Generates.Kind, m.Generates.Namespace, m.Generates.Name}})
+		s.generated[m.Generates] = m.Object
 	}
 	s.AddBuilt(built.Objects...)
 	errs = append(errs, built.Errors...)
@@ -122,7 +120,5 @@ func (s *Set) addReferenceOnly(other *Set, f *File) {
 	for _, err := range f.errs {
 		s.broken = append(s.broken, brokenFile{err, f.data})
 	}
-	if f.batch != nil {
-		other.commit(f.batch)
-	}
+	other.commit(&f.batch)
 }

@@ -29,7 +29,7 @@ type Set struct {
 	skips   []Skip
 	faults  []error // of single objects: the others of the file are used
 
-	generated map[key]*Object // Secrets and ConfigMaps that something makes in the cluster
+	generated map[Generated]*Object // Secrets and ConfigMaps that something makes in the cluster
 
 	flux      []FluxNote
 	versioned []*Object
@@ -98,6 +98,7 @@ func NewSet(namespace string) *Set {
 		data:      map[key][]*Object{},
 		byKey:     map[key][]*Object{},
 		kinds:     map[groupKind]int{},
+		generated: map[Generated]*Object{},
 		parsing:   &parsing{namespace: namespace},
 		notes:     map[key]Note{},
 	}
@@ -146,9 +147,7 @@ func (s *Set) commit(b *batch) {
 		s.install(n)
 	}
 	s.versioned = append(s.versioned, b.versioned...)
-	for _, p := range b.generated {
-		s.addGenerated(p)
-	}
+	s.addGenerated(b.generated)
 	for gk, n := range b.kinds {
 		s.kinds[gk] += n
 	}
@@ -248,7 +247,7 @@ type batch struct {
 	count          int
 	objects, data  []*Object
 	kustomizations []*Object
-	generated      []generatedSecret
+	generated      []Generator
 	flux           []FluxNote
 	instances      []*Object // FluxInstances
 	operators      []*Object // ResourceSets, and what they take their inputs from

@@ -136,25 +136,12 @@ func (o *Object) UnveilStatus(status map[string]any) map[string]any {
 	return known
 }
 
-func withNames(v any, replace func(string) string) any {
-	switch v := v.(type) {
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = withNames(item, replace)
+func withNames(status any, replace func(string) string) any {
+	return conceal.Fields(status, func(key, text string) string {
+		switch key {
+		case "revision", "lastAttemptedRevision", "lastAppliedRevision", "observedChartName", "observedSourceArtifactRevision", "observedValuesFiles[]":
+			return replace(text)
 		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, item := range v {
-			switch k {
-			case "revision", "lastAttemptedRevision", "lastAppliedRevision", "observedChartName", "observedSourceArtifactRevision", "observedValuesFiles":
-				m[k] = conceal.Mapped(item, replace)
-			default:
-				m[k] = withNames(item, replace)
-			}
-		}
-		return m
-	}
-	return v
+		return text
+	})
 }

@@ -50,7 +50,7 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 func (b *builder) addGenerated(content map[string]any) {
 	_, kind, _, _ := manifest.Identify(content)
 	for _, made := range manifest.GeneratedBy(content) {
-		b.generated[datumKey(made.Kind, made.Namespace, made.Name)] = kind
+		b.generated[datumKey(made.Generates.Kind, made.Generates.Namespace, made.Generates.Name)] = kind
 	}
 }
 
