@@ -23,7 +23,6 @@ const unquotedDigest = resolve.UnquotedDigest
 type reader struct {
 	tree
 	meta metadata
-	last string // the name of the entry before, most likely that of this one too
 	bad  verdict
 }
 
@@ -56,7 +55,7 @@ func (r *reader) candidate() (resolve.Candidate, verdict) {
 func (r *reader) field(c *resolve.Candidate, n *node) {
 	switch string(r.bytes(n.key)) {
 	case "name":
-		r.meta.name = r.name(n)
+		r.meta.name = r.str(n)
 	case "version":
 		r.meta.version = r.str(n)
 	case "type":
@@ -128,13 +127,6 @@ func (r *reader) textOf(n *node) []byte {
 
 func (r *reader) str(n *node) string { return string(r.textOf(n)) }
 
-func (r *reader) name(n *node) string {
-	if text := r.textOf(n); string(text) != r.last {
-		r.last = string(text)
-	}
-	return r.last
-}
-
 func (r *reader) digest(n *node) string {
 	if n.kind == kindNumber {
 		return unquotedDigest + string(r.bytes(n.text))
@@ -146,11 +138,7 @@ func (r *reader) list(n *node) []string {
 	if !r.want(n, kindList) || n.child == 0 {
 		return nil
 	}
-	count := 0
-	for at := n.child; at != 0; at = r.nodes[at].next {
-		count++
-	}
-	list := make([]string, 0, count)
+	var list []string
 	for at := n.child; at != 0; at = r.nodes[at].next {
 		list = append(list, r.str(&r.nodes[at]))
 	}

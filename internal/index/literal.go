@@ -1,5 +1,7 @@
 package index
 
+import "bytes"
+
 // header reads the first line of a literal or folded scalar, whose indicator is at i.
 func (s *scanner) header(line []byte, i int) {
 	j := i + 1
@@ -109,7 +111,7 @@ func flowItem(line []byte, i int) int {
 	}
 	if c := line[i]; c == '"' || c == '\'' {
 		closing := closeQuote(line, i+1, c)
-		if closing < 0 || !simpleQuoted(line[i+1:closing]) {
+		if closing < 0 || bytes.ContainsAny(line[i+1:closing], `\'"`) {
 			return -1
 		}
 		return closing + 1
@@ -131,13 +133,4 @@ func flowItem(line []byte, i int) int {
 		}
 	}
 	return -1
-}
-
-func simpleQuoted(text []byte) bool {
-	for _, c := range text {
-		if c == '\\' || c == '\'' || c == '"' {
-			return false
-		}
-	}
-	return true
 }

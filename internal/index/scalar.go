@@ -1,6 +1,10 @@
 package index
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+)
 
 // maxKey is the longest key that is recognised; YAML itself allows 1024 characters.
 const maxKey = 1000
@@ -306,30 +310,11 @@ func escapeLen(text []byte) int {
 	if digits == 0 || len(text) < 2+digits {
 		return 0
 	}
-	value := 0
-	for _, c := range text[2 : 2+digits] {
-		d := hexDigit(c)
-		if d < 0 {
-			return 0
-		}
-		value = value<<4 | d
-	}
-	if value >= 0xd800 && value <= 0xdfff || value > 0x10ffff {
+	value, err := strconv.ParseUint(string(text[2:2+digits]), 16, 32)
+	if err != nil || value > utf8.MaxRune || !utf8.ValidRune(rune(value)) {
 		return 0
 	}
 	return 2 + digits
-}
-
-func hexDigit(c byte) int {
-	switch {
-	case c >= '0' && c <= '9':
-		return int(c - '0')
-	case c >= 'a' && c <= 'f':
-		return int(c-'a') + 10
-	case c >= 'A' && c <= 'F':
-		return int(c-'A') + 10
-	}
-	return -1
 }
 
 // quoted reads the scalar that begins with the quote at i.

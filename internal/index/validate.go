@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -45,10 +46,8 @@ func (m *metadata) validate() error {
 	if m.typ != "" && m.typ != "application" && m.typ != "library" {
 		return errType
 	}
-	for _, there := range m.maintainers {
-		if !there {
-			return errMaintainers
-		}
+	if slices.Contains(m.maintainers, false) {
+		return errMaintainers
 	}
 	return validateDependencies(m.dependencies)
 }
@@ -96,9 +95,6 @@ func repeated(list []*dependency) bool {
 
 // sanitize makes every white space a space and takes out what cannot be printed, as Helm does.
 func sanitize(s string) string {
-	if printable(s) {
-		return s
-	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -108,13 +104,4 @@ func sanitize(s string) string {
 		}
 		return -1
 	}, s)
-}
-
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
