@@ -141,11 +141,7 @@ func Metadata(r io.Reader, l Limits) (*helmchart.Metadata, error) {
 		if name != chartFile {
 			return nil
 		}
-		err := c.addOwn(name, size, body, func(name string, size int64, body io.Reader) (*loader.BufferedFile, error) {
-			data, err := readFile(size, body)
-			return &loader.BufferedFile{Name: name, Data: data}, err
-		})
-		if err != nil {
+		if err := c.addOwn(name, size, body, keepAll); err != nil {
 			return err
 		}
 		return errFound

@@ -4,12 +4,14 @@ package merge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"sync"
@@ -87,11 +89,7 @@ func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*O
 		}
 	}
 	j := &joining{to: to, options: o}
-	keys := make([]store.Key, 0, len(holders))
-	for key := range holders {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, compareKeys)
+	keys := slices.SortedFunc(maps.Keys(holders), compareKeys)
 	work.Ordered(len(keys), o.Concurrency, func(i int) {
 		if ctx.Err() == nil {
 			j.object(ctx, keys[i], holders[keys[i]])
@@ -213,16 +211,8 @@ func compareHoldings(a, b holding) int {
 		}
 		return 0
 	}
-	if c := failed(a) - failed(b); c != 0 {
-		return c
-	}
-	if c := b.updated().Compare(a.updated()); c != 0 {
-		return c
-	}
-	if c := bytes.Compare(b.record.Status, a.record.Status); c != 0 {
-		return c
-	}
-	return bytes.Compare(b.record.Object, a.record.Object)
+	return cmp.Or(failed(a)-failed(b), b.updated().Compare(a.updated()),
+		bytes.Compare(b.record.Status, a.record.Status), bytes.Compare(b.record.Object, a.record.Object))
 }
 
 func (h holding) updated() time.Time {

@@ -127,21 +127,11 @@ func validName(s string) bool {
 		return false
 	}
 	// A control character could rewrite the terminal of a user who lists the directory.
-	if !isPrintable(s) && strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }) {
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }) {
 		return false
 	}
 	// Windows has more to say: devices, drives, alternate streams.
 	return filepath.IsLocal(s)
-}
-
-// isPrintable is true of most names, and quick.
-func isPrintable(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // isArtifact reports whether the store can have written an artifact of that name. Collect and Prune remove no others,

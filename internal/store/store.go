@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -181,17 +180,6 @@ func (e *DirectoryError) Error() string { return e.Err.Error() }
 func (e *DirectoryError) Unwrap() error { return e.Err }
 
 var errNotDirectory = errors.New("is not a directory")
-
-// above gives the paths of all directories on the way to dir, and dir.
-func above(dir string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for i, c := range dir + "/" {
-			if c == '/' && !yield(dir[:i]) {
-				return
-			}
-		}
-	}
-}
 
 func emptyIfNone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDirectory) {

@@ -118,19 +118,24 @@ func (v *view) makeDir(dir string) error {
 func (v *view) make(dir string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for at := range above(dir) {
-		if v.opened[at] != nil {
-			continue
-		}
-		parent, err := v.enter(path.Dir(at))
-		if err == nil {
-			err = withPath(at, parent.Mkdir(path.Base(at), modeOf(at)))
-		}
-		if err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
+	return v.mkdir(dir)
+}
+
+func (v *view) mkdir(dir string) error {
+	if v.opened[dir] != nil {
+		return nil
 	}
-	return nil
+	if err := v.mkdir(path.Dir(dir)); err != nil {
+		return err
+	}
+	parent, err := v.enter(path.Dir(dir))
+	if err == nil {
+		err = withPath(dir, parent.Mkdir(path.Base(dir), modeOf(dir)))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // modeOf is the mode of a new directory, before the umask.
