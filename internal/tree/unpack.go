@@ -35,30 +35,59 @@ func UnpackFiles(ctx context.Context, r io.Reader, root *os.Root, l Limits) erro
 	return unpack(ctx, r, root, l, true)
 }
 
+const (
+	unpackedTooLarge = "archive has more than %d bytes without compression"
+	tooManyEntries   = "archive has more than %d files and directories"
+)
+
 func unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits, skipLinks bool) error {
+	l = l.withDefaults()
+	u := &unpacker{
+		root:  root,
+		file:  l.File,
+		total: newBudget(l.Total, unpackedTooLarge),
+		dirs:  newBudget(int64(l.Entries), tooManyEntries),
+		made:  map[string]bool{".": true},
+
+		skipLinks: skipLinks,
+	}
+	return readEntries(ctx, r, l, u.entry)
+}
+
+// readEntries visits the entries of an archive but the one of its root, and reads it to its end.
+func readEntries(ctx context.Context, r io.Reader, l Limits, visit func(name string, h *tar.Header, content io.Reader) error) error {
 	zr, err := gzip.NewReader(interrupted{ctx, r})
 	if err != nil {
 		return fmt.Errorf("requires gzip-compressed body: %w", err)
 	}
-	l = l.withDefaults()
-	const tooLarge = "archive has more than %d bytes without compression"
-	const tooMany = "archive has more than %d files and directories"
-	stream := &bounded{zr, newBudget(l.Total, tooLarge)}
-	u := &unpacker{
-		tar:     tar.NewReader(stream),
-		root:    root,
-		file:    l.File,
-		total:   newBudget(l.Total, tooLarge),
-		entries: newBudget(int64(l.Entries), tooMany),
-		dirs:    newBudget(int64(l.Entries), tooMany),
-		made:    map[string]bool{".": true},
-
-		skipLinks: skipLinks,
+	stream := &bounded{zr, newBudget(l.Total, unpackedTooLarge)}
+	entries := newBudget(int64(l.Entries), tooManyEntries)
+	for archive := tar.NewReader(stream); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return drain(stream)
+		}
+		if err != nil {
+			return fmt.Errorf("tar error: %w", err)
+		}
+		// git archive begins with such a header. It is about the archive and no file.
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		name, err := entryName(h.Name)
+		if err != nil {
+			return err
+		}
+		if name == "." && h.Typeflag == tar.TypeDir {
+			continue
+		}
+		if err := entries.spend(1); err != nil {
+			return err
+		}
+		if err := visit(name, h, archive); err != nil {
+			return err
+		}
 	}
-	if err := u.all(); err != nil {
-		return err
-	}
-	return drain(stream)
 }
 
 // drain reads on to the end of the archive, where the compression's checksum is. Whatever follows the last gzip member
@@ -84,52 +113,21 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 type unpacker struct {
-	tar     *tar.Reader
-	root    *os.Root
-	file    int64
-	total   *budget // of the files: a sparse one has more bytes than it takes in the archive
-	entries *budget
-	dirs    *budget // made, since an archive need not have entries for them
-	made    map[string]bool
+	root  *os.Root
+	file  int64
+	total *budget // of the files: a sparse one has more bytes than it takes in the archive
+	dirs  *budget // made, since an archive need not have entries for them
+	made  map[string]bool
 
 	skipLinks bool
 }
 
-func (u *unpacker) all() error {
-	for {
-		h, err := u.tar.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("tar error: %w", err)
-		}
-		// git archive begins with such a header. It is about the archive and no file.
-		if h.Typeflag == tar.TypeXGlobalHeader {
-			continue
-		}
-		if err := u.entry(h); err != nil {
-			return err
-		}
-	}
-}
-
-func (u *unpacker) entry(h *tar.Header) error {
-	name, err := entryName(h.Name)
-	if err != nil {
-		return err
-	}
-	if name == "." && h.Typeflag == tar.TypeDir {
-		return nil
-	}
-	if err := u.entries.spend(1); err != nil {
-		return err
-	}
+func (u *unpacker) entry(name string, h *tar.Header, content io.Reader) error {
 	switch h.Typeflag {
 	case tar.TypeDir:
 		return u.makeDir(name)
 	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse: //nolint:staticcheck // old archives have TypeRegA
-		return u.makeFile(name, h)
+		return u.makeFile(name, h, content)
 	case tar.TypeSymlink:
 		if u.skipLinks {
 			return nil
@@ -187,7 +185,7 @@ func (u *unpacker) makeDir(name string) error {
 	return nil
 }
 
-func (u *unpacker) makeFile(name string, h *tar.Header) error {
+func (u *unpacker) makeFile(name string, h *tar.Header, content io.Reader) error {
 	if h.Size > u.file {
 		return limitError("tar file entry %s has %d bytes, more than %d", name, h.Size, u.file)
 	}
@@ -208,7 +206,7 @@ func (u *unpacker) makeFile(name string, h *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(f, u.tar); err != nil {
+	if _, err := io.Copy(f, content); err != nil {
 		return errors.Join(fmt.Errorf("error writing to %s: %w", name, err), f.Close())
 	}
 	return f.Close()

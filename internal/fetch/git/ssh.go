@@ -36,11 +36,14 @@ type gitSSH struct {
 	stop    func() bool
 }
 
-// A gitSession is one run of upload-pack.
+// A gitSession is one run of upload-pack. If it ends without output, the reason is on stderr.
 type gitSession struct {
 	*ssh.Session
+	url  *url.URL
 	in   io.WriteCloser
 	out  io.Reader
+	said remarks
+	some bool // output
 	asks int
 	v2   bool
 }
@@ -256,7 +259,7 @@ func (s *gitSSH) Advertise(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, s.failed(ctx, err)
 	}
-	run := &gitSession{Session: session}
+	run := &gitSession{Session: session, url: s.url}
 	if run.in, err = session.StdinPipe(); err != nil {
 		return nil, s.failed(ctx, err)
 	}
@@ -264,18 +267,17 @@ func (s *gitSSH) Advertise(ctx context.Context) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, s.failed(ctx, err)
 	}
-	var said remarks
-	session.Stderr = &said
+	session.Stderr = &run.said
 	_ = session.Setenv("GIT_PROTOCOL", gitProtocolVersion)
 	if err := session.Start(uploadPack + " " + shellQuote(sshPath(s.url))); err != nil {
 		return nil, s.failed(ctx, err)
 	}
-	run.out = &sshOutput{ssh: s, session: session, in: run.in, said: &said, from: &fetch.Body{
+	run.out = &fetch.Body{
 		Ctx: ctx, Raw: out, URL: s.url.String(), Left: math.MaxInt64,
 		Progress: fetch.Progress{Attempt: s.clone.attempt, Total: -1},
-	}}
+	}
 	s.session = run
-	return io.NopCloser(run.out), nil
+	return io.NopCloser(run), nil
 }
 
 // Exchange goes on with the run of upload-pack that has said what there is. It takes one request in version 0.
@@ -290,7 +292,7 @@ func (s *gitSSH) Exchange(ctx context.Context, request []byte) (io.ReadCloser, e
 	if _, err := s.session.in.Write(request); err != nil {
 		return nil, s.failed(ctx, err)
 	}
-	return io.NopCloser(s.session.out), nil
+	return io.NopCloser(s.session), nil
 }
 
 // again starts upload-pack once more and passes over what it says first.
@@ -339,25 +341,16 @@ func (r *remarks) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sshOutput is what upload-pack says. If it ends without output, the reason is on stderr.
-type sshOutput struct {
-	ssh     *gitSSH
-	session *ssh.Session
-	in      io.Closer
-	said    *remarks
-	from    io.Reader
-	some    bool
-}
-
-func (o *sshOutput) Read(b []byte) (int, error) {
-	n, err := o.from.Read(b)
-	o.some = o.some || n > 0
-	if o.some || !errors.Is(err, io.EOF) {
+// Read implements io.Reader.
+func (s *gitSession) Read(b []byte) (int, error) {
+	n, err := s.out.Read(b)
+	s.some = s.some || n > 0
+	if s.some || !errors.Is(err, io.EOF) {
 		return n, err
 	}
-	_ = o.in.Close()
-	_ = o.session.Wait() // its remarks are complete then
-	text := finding.OneLine(auth.ScrubURL(string(o.said.text[:o.said.count.Load()]), o.ssh.url), fetch.MaxErrorText)
+	_ = s.in.Close()
+	_ = s.Wait() // its remarks are complete then
+	text := finding.OneLine(auth.ScrubURL(string(s.said.text[:s.said.count.Load()]), s.url), fetch.MaxErrorText)
 	if text == "" {
 		return n, err
 	}
