@@ -44,7 +44,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, d
 			files[path] = text
 		}
 	}
-	fs := r.fileSystem(ctx, files, r.display(file))
+	fs := &confined{ctx: ctx, repo: r, replace: files, what: r.display(file)}
 	fs.lacking = r.lacks(dir, k)
 	fs.forgive(dir, k)
 	fs.veil = v
@@ -107,7 +107,7 @@ func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization)
 	if err != nil {
 		return nil, err
 	}
-	b := &kustomize.Build{Source: fs, Budget: fs.budget, What: fs.what, Patched: fs.patched}
+	b := &kustomize.Build{Source: fs, Budget: r.budget, What: fs.what, Patched: fs.patched}
 	found, err := b.Run(fs.ctx, dir, file, k)
 	if err != nil && fs.failed != nil {
 		return nil, fs.failed

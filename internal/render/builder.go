@@ -120,14 +120,7 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	_, outside := errors.AsType[*outsideError](err)
 	_, endless := errors.AsType[*endlessError](err)
 	if b.ctx.Err() == nil && !outside && !endless && (!b.ours(r, c) || b.forOthers(err)) {
-		hint := ""
-		if hinted, ok := errors.AsType[interface {
-			error
-			Hint() string
-		}](err); ok {
-			hint = hinted.Hint()
-		}
-		b.notice(Notice{Code: finding.ForeignBuild, Object: d.object, Excerpt: failed.at, Text: failed.text(), Hint: hint})
+		b.notice(Notice{Code: finding.ForeignBuild, Object: d.object, Excerpt: failed.at, Text: failed.text(), Hint: cmp.Or(finding.Hints(err)...)})
 		return
 	}
 	b.errs = append(b.errs, failed)

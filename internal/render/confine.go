@@ -24,9 +24,6 @@ type confined struct {
 	ctx     context.Context
 	repo    *repository
 	replace map[string][]byte
-	view    *view // nil for files on disk
-	display func(string) string
-	budget  *kustomize.Budget
 	what    string                   // is built
 	veil    *veil                    // nil for none
 	paths   []string                 // that were read
@@ -85,7 +82,7 @@ func (c *confined) Kustomization(dir string) (*types.Kustomization, string, erro
 		err = d.kustomization.CheckEmpty()
 	}
 	if err == nil {
-		err = c.budget.Read(c.what, d.file, len(d.text))
+		err = c.repo.budget.Read(c.what, d.file, len(d.text))
 	}
 	if err != nil {
 		if c.failed == nil {
@@ -106,14 +103,14 @@ func (c *confined) Kustomization(dir string) (*types.Kustomization, string, erro
 func (c *confined) Directory(path string) (string, error) {
 	real, err := c.real(path)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", c.display(path), err)
+		return "", fmt.Errorf("%s: %w", c.repo.display(path), err)
 	}
 	dir, err := c.repo.isDir(real)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", c.display(path), plainPathError(err))
+		return "", fmt.Errorf("%s: %w", c.repo.display(path), plainPathError(err))
 	}
 	if !dir {
-		return "", fmt.Errorf("%s: not a directory", c.display(path))
+		return "", fmt.Errorf("%s: not a directory", c.repo.display(path))
 	}
 	return real, nil
 }
@@ -133,7 +130,7 @@ func (c *confined) ReadFile(path string) ([]byte, error) {
 	}
 	c.remember(path)
 	data = c.veil.over(path, data)
-	return data, c.budget.Read(c.what, path, len(data))
+	return data, c.repo.budget.Read(c.what, path, len(data))
 }
 
 func (c *confined) ended() error { return context.Cause(c.ctx) }
@@ -144,16 +141,16 @@ func (c *confined) read(path string) ([]byte, error) {
 	}
 	real, err := c.repo.within(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.display(path), err)
+		return nil, fmt.Errorf("%s: %w", c.repo.display(path), err)
 	}
-	if data, ok := c.replace[real]; ok && c.view != nil {
+	if data, ok := c.replace[real]; ok && c.repo.view != nil {
 		return data, nil
 	}
 	data, err := c.repo.read(real)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.display(path), err)
+		return nil, fmt.Errorf("%s: %w", c.repo.display(path), err)
 	}
-	return data, manifest.CheckExpansion(c.display(path), data)
+	return data, manifest.CheckExpansion(c.repo.display(path), data)
 }
 
 // readFile reads a regular file up to the limit.

@@ -40,27 +40,13 @@ func (b *builder) plainDatum(o *manifest.Object) *datum {
 		if opened.Err != nil {
 			return sealedDatum(opened.Err)
 		}
-		d := datumOf(opened.Content)
-		d.keep(opened.Content, o.Shown(opened.Content))
-		return d
+		return datumOf(opened.Content, o.Shown(opened.Content))
 	}
 	raw, err := o.Raw()
 	if err != nil {
 		return &datum{sealed: err.Error()}
 	}
-	d := datumOf(raw.Value)
-	d.keep(raw.Value, raw.Value)
-	return d
-}
-
-// keep finds out which of the values are not shown: all of a Secret, and of a ConfigMap those that came from
-// one.
-func (d *datum) keep(content, shown map[string]any) {
-	d.secret = map[string]bool{}
-	values := datumOf(shown).values
-	for k, value := range d.values {
-		d.secret[k] = content["kind"] == "Secret" || values[k] != value
-	}
+	return datumOf(raw.Value, raw.Value)
 }
 
 func (d *datum) hidden() map[string][]byte {
@@ -80,30 +66,35 @@ func sealedDatum(err error) *datum {
 	return &datum{sealed: err.Error()}
 }
 
-func datumOf(content map[string]any) *datum {
-	d := &datum{values: map[string]string{}}
-	secret := content["kind"] == "Secret"
+// datumOf reads a ConfigMap or a Secret. What is not shown are all values of a Secret, and those of a ConfigMap that came from one.
+func datumOf(content, shown map[string]any) *datum {
+	d := &datum{values: dataOf(content), secret: map[string]bool{}}
+	secret, visible := content["kind"] == "Secret", dataOf(shown)
 	if secret {
 		d.kind, _ = content["type"].(string)
 	}
+	for k, value := range d.values {
+		d.secret[k] = secret || visible[k] != value
+	}
+	return d
+}
+
+func dataOf(content map[string]any) map[string]string {
+	found := map[string]string{}
 	for _, field := range []string{"data", "stringData"} {
 		values, _ := content[field].(map[string]any)
 		for k, v := range values {
 			text, ok := v.(string)
-			if !ok {
-				continue
-			}
-			if secret && field == "data" {
+			if ok && field == "data" && content["kind"] == "Secret" {
 				plain, err := base64.StdEncoding.DecodeString(text)
-				if err != nil {
-					continue
-				}
-				text = string(plain)
+				text, ok = string(plain), err == nil
 			}
-			d.values[k] = text
+			if ok {
+				found[k] = text
+			}
 		}
 	}
-	return d
+	return found
 }
 
 // borrow looks for the variables of a Kustomization among what is built but waits itself, its own objects included: in
@@ -135,7 +126,5 @@ func (b *builder) builtDatum(f *flux, o built) *datum {
 	if err != nil {
 		return sealedDatum(err)
 	}
-	d := datumOf(opened)
-	d.keep(opened, withoutSecrets(o.content, opened, visibleOf(o)))
-	return d
+	return datumOf(opened, withoutSecrets(o.content, opened, visibleOf(o)))
 }

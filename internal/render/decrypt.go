@@ -265,33 +265,10 @@ func withoutSecrets(before, after, shown map[string]any) map[string]any {
 }
 
 func unsealed(before, after, shown any) any {
-	if text, ok := before.(string); ok && strings.HasPrefix(text, "ENC[") {
-		return conceal.Hidden
-	}
-	switch after := after.(type) {
-	case map[string]any:
-		b, _ := before.(map[string]any)
-		s, _ := shown.(map[string]any)
-		m := make(map[string]any, len(after))
-		for k, v := range after {
-			m[k] = unsealed(b[k], v, s[k])
+	return rebuilt(after, []any{before, shown}, func(v any, at []any) (any, bool) {
+		if text, ok := at[0].(string); ok && strings.HasPrefix(text, "ENC[") {
+			return conceal.Hidden, true
 		}
-		return m
-	case []any:
-		b, _ := before.([]any)
-		s, _ := shown.([]any)
-		list := make([]any, len(after))
-		for i, v := range after {
-			var was, seen any
-			if i < len(b) {
-				was = b[i]
-			}
-			if i < len(s) {
-				seen = s[i]
-			}
-			list[i] = unsealed(was, v, seen)
-		}
-		return list
-	}
-	return shown
+		return at[1], isLeaf(v)
+	})
 }

@@ -95,7 +95,7 @@ func (r *repository) kustomizationFile(dir string) string {
 
 // directory reads the kustomization of a directory, once. It is nil if there is none.
 func (r *repository) directory(path string) *directory {
-	d, ok := known(r, r.dirs, path)
+	d, ok := known(&r.mu, r.dirs, path)
 	if ok {
 		return d
 	}
@@ -105,7 +105,7 @@ func (r *repository) directory(path string) *directory {
 			d.err = d.resolve(r)
 		}
 	}
-	learn(r, r.dirs, path, d)
+	learn(&r.mu, r.dirs, path, d)
 	return d
 }
 
@@ -196,13 +196,13 @@ func (d *directory) resolve(r *repository) error {
 	k.Transformers = p.plugins("transformers", k.Transformers)
 	k.Validators = p.plugins("validators", k.Validators)
 	if path, ok := k.OpenAPI["path"]; ok {
-		if path, ok = p.schema(path); ok {
+		if p.schema(&path) {
 			k.OpenAPI["path"] = path
 		} else {
 			delete(k.OpenAPI, "path")
 		}
 	}
-	merges, patches, json := p.merges(k.PatchesStrategicMerge), p.patches("patches", k.Patches), p.patches("patchesJson6902", k.PatchesJson6902)
+	merges, patches, json := p.merges(k.PatchesStrategicMerge), p.patches("patches", k.Patches, "path"), p.patches("patchesJson6902", k.PatchesJson6902, "path")
 	k.Patches, d.merges, d.json = slices.Concat(merges, patches, json), len(merges), len(json)
 	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
 	k.Replacements = p.replacements(k.Replacements)

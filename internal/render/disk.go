@@ -14,10 +14,9 @@ import (
 const maxTexts = 64 << 20
 
 // disk is what a run knows of the disk: a link is followed once, a file opened once, however many clusters and builds have
-// to do with it. A nil disk knows nothing. It may be used by several goroutines.
+// to do with it. It may be used by several goroutines.
 type disk struct {
 	mu    sync.Mutex
-	cwd   string
 	reals map[string]string      // directories without links
 	modes map[string]fs.FileMode // of what is there
 	texts map[string][]byte      // of files, by absolute paths without links
@@ -37,84 +36,45 @@ func (d *disk) hold(path string, f *manifest.File) {
 // absolute is the absolute path of a file or a directory without links. What comes through standard input counts as a file of the
 // working directory.
 func (d *disk) absolute(path string) (string, error) {
-	if d == nil {
-		return absolute(path)
+	abs, err := filepath.Abs(path)
+	if err != nil || path == manifest.StdinName {
+		return abs, err
 	}
-	if !filepath.IsAbs(path) {
-		d.mu.Lock()
-		if d.cwd == "" {
-			d.cwd, _ = filepath.Abs(".")
-		}
-		cwd := d.cwd
-		d.mu.Unlock()
-		if cwd == "" {
-			return absolute(path)
-		}
-		if path == manifest.StdinName {
-			return filepath.Join(cwd, path), nil
-		}
-		path = filepath.Join(cwd, path)
-	}
-	return d.real(filepath.Clean(path))
+	return d.real(abs)
 }
 
 // real is a clean and absolute path without its links.
 func (d *disk) real(path string) (string, error) {
 	dir, name := filepath.Split(path)
 	// On Windows it also has names as they stand on the disk, in their own case.
-	if d == nil || name == "" || runtime.GOOS == "windows" {
+	if name == "" || runtime.GOOS == "windows" {
 		return filepath.EvalSymlinks(path)
 	}
 	dir = filepath.Clean(dir)
-	real, ok := d.realOf(dir)
+	real, ok := known(&d.mu, d.reals, dir)
 	if !ok {
 		var err error
 		if real, err = d.real(dir); err != nil {
 			return filepath.EvalSymlinks(path) // for its error
 		}
-		d.mu.Lock()
-		d.reals[dir] = real
-		d.mu.Unlock()
+		learn(&d.mu, d.reals, dir, real)
 	}
 	path = filepath.Join(dir, name)
 	own := filepath.Join(real, name)
-	if _, ok := d.known(own); ok {
+	if _, ok := known(&d.mu, d.modes, own); ok {
 		return own, nil
 	}
 	info, err := os.Lstat(own)
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return filepath.EvalSymlinks(path)
 	}
-	d.learn(own, info.Mode())
+	learn(&d.mu, d.modes, own, info.Mode()) // which is no link
 	return own, nil
 }
 
-func (d *disk) realOf(dir string) (string, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	real, ok := d.reals[dir]
-	return real, ok
-}
-
-func (d *disk) known(path string) (fs.FileMode, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	mode, ok := d.modes[path]
-	return mode, ok
-}
-
-// learn keeps what is at a path that is no link.
-func (d *disk) learn(path string, mode fs.FileMode) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.modes[path] = mode
-}
-
 func (d *disk) mode(path string) (fs.FileMode, error) {
-	if d != nil {
-		if mode, ok := d.known(path); ok {
-			return mode, nil
-		}
+	if mode, ok := known(&d.mu, d.modes, path); ok {
+		return mode, nil
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -141,13 +101,7 @@ func (d *disk) within(root, path string) (string, error) {
 
 // read reads a regular file, by an absolute path without links. The text is shared.
 func (d *disk) read(path string) ([]byte, error) {
-	if d == nil {
-		return readFile(path)
-	}
-	d.mu.Lock()
-	text, ok := d.texts[path]
-	d.mu.Unlock()
-	if ok {
+	if text, ok := known(&d.mu, d.texts, path); ok {
 		return text, nil
 	}
 	text, err := readFile(path)

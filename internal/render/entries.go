@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"cmp"
 	"path/filepath"
 	"slices"
 
@@ -76,17 +75,15 @@ func (r *Renderer) begunElsewhere(s *syncObjects) bool {
 	if s.url == "" || len(remotes) == 0 || slices.Contains(remotes, lastSegment(s.url)) || at != "" && r.hasDirectory(root, at) {
 		return false
 	}
-	k := s.kustomization
-	r.others[datumKey(manifest.At[string](k.Content, "spec", "sourceRef", "kind"), k.Namespace, manifest.At[string](k.Content, "spec", "sourceRef", "name"))] = true
+	r.others[sourceRef(s.kustomization).key()] = true
 	return true
 }
 
 // owns takes the source of what a cluster begins with for the repository itself.
 func (r *Renderer) owns(o *manifest.Object) {
-	kind, name := manifest.At[string](o.Content, "spec", "sourceRef", "kind"), manifest.At[string](o.Content, "spec", "sourceRef", "name")
-	namespace := cmp.Or(manifest.At[string](o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
-	r.own[datumKey(kind, namespace, name)] = true
-	source := r.sourceFor(o, nil, kind, namespace, name)
+	ref := sourceRef(o)
+	r.own[ref.key()] = true
+	source := r.sourceFor(o, nil, ref)
 	if url := urlOf(source); url != "" {
 		r.ownURLs = append(r.ownURLs, lastSegment(url))
 		if branch := refOf(source).branch; branch != "" {
@@ -110,7 +107,7 @@ func (p *plan) begin() {
 			p.elsewhere = append(p.elsewhere, n.pathHere)
 		}
 		if n.entry || n.appliesItself() || p.callsItself(i) {
-			n.begins, p.begun[sourceKey(n.object)] = true, true
+			n.begins, p.begun[sourceRef(n.object).key()] = true, true
 			entries = append(entries, i)
 			p.known = p.known || n.path != ""
 		}

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"errors"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -42,10 +40,6 @@ func (r *Renderer) inputHome() string {
 		return r.repository(filepath.Dir(path)).root
 	}
 	return r.repositories[0].root
-}
-
-func (r *Renderer) unfetched(kind, namespace, name string) bool {
-	return r.arrived.lost[Source{Kind: kind, Namespace: namespace, Name: name}]
 }
 
 // fromFetched reports whether a Kustomization, or any of what it is built from, was fetched. The user's own keys decrypt
@@ -110,10 +104,7 @@ func (b *builder) fetch(fits func(Need) bool) bool {
 			b.shown[real] = filepath.FromSlash(s.shownAs())
 		}
 	}
-	maps.DeleteFunc(b.made, func(_ string, m *output) bool {
-		_, elsewhere := errors.AsType[*elsewhereError](m.err)
-		return elsewhere || len(m.lacks) > 0
-	})
+	clear(b.made)
 	return true
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -224,15 +225,7 @@ func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingErro
 }
 
 // Hint offers a way out.
-func (e *spoilingError) Hint() string {
-	if hinted, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](e.err); ok && e.hint == "" {
-		return hinted.Hint()
-	}
-	return e.hint
-}
+func (e *spoilingError) Hint() string { return cmp.Or(e.hint, cmp.Or(finding.Hints(e.err)...)) }
 
 func (e *spoilingError) Error() string {
 	return e.err.Error() + ": nothing of " + e.name + " is applied"
@@ -392,8 +385,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	case ref && obj.Kind != "ServiceAccount":
 		d := &datum{sealed: obj.Sealed, inCluster: true}
 		if obj.Sealed == "" {
-			d = datumOf(content)
-			d.keep(content, obj.Shown(content))
+			d = datumOf(content, obj.Shown(content))
 		}
 		d.built = obj.Built
 		b.found[datumKey(obj.Kind, obj.Namespace, obj.Name)] = d
@@ -402,8 +394,8 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	default:
 		b.addGenerated(content)
 	}
-	if obj.Group() == manifest.SourceGroup || isGenerator(obj) {
-		b.sources.add(obj)
+	if (obj.Group() == manifest.SourceGroup || isGenerator(obj)) && b.sources.add(obj) {
+		clear(b.made)
 	}
 	if b.withdrawn[obj.Built] == withdrawn {
 		b.objects = append(b.objects, obj)

@@ -31,7 +31,7 @@ func (b *builder) reportGenerators() {
 func (b *builder) expandGenerators() {
 	for _, f := range b.in.Files {
 		for _, o := range f.Objects() {
-			if spec := b.said(o).spec; spec != nil && spec.PathPattern != "" && !f.ReferenceOnly() {
+			if spec := b.specOf(o); spec != nil && spec.PathPattern != "" && !f.ReferenceOnly() {
 				b.expanded(b.outputOf(o, b.sources, nil))
 			}
 		}

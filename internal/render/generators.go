@@ -3,21 +3,17 @@ package render
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/file"
@@ -110,14 +106,13 @@ func (m *output) artifact(name string) *generate.Artifact {
 	return nil
 }
 
-// outputOf is what becomes of a generator, worked out once for the same sources.
+// outputOf is what becomes of a generator, found out once until there are other sources.
 func (r *Renderer) outputOf(o *manifest.Object, built sources, way []string) *output {
 	name := o.Namespace + "/" + o.Name
 	if slices.Contains(way, name) {
-		return &output{object: o, spec: specOf(o), err: &unmadeError{errors.New("a cycle")}}
+		return &output{object: o, spec: r.specOf(o), err: &unmadeError{errors.New("a cycle")}}
 	}
-	key := r.generatorKey(o, built)
-	if m := r.made[key]; m != nil {
+	if m := r.made[o]; m != nil {
 		return m
 	}
 	m := &output{object: o, id: r.outputs, views: map[string]*repository{}}
@@ -127,21 +122,8 @@ func (r *Renderer) outputOf(o *manifest.Object, built sources, way []string) *ou
 	} else {
 		m.err = manifest.Fault(o, fmt.Errorf("more than %d ArtifactGenerators are made of each other", maxDepth), "spec", "sources")
 	}
-	r.made[key] = m
+	r.made[o] = m
 	return m
-}
-
-// specOf reads the spec of a generator, nil if it cannot be read.
-func specOf(o *manifest.Object) *swv1.ArtifactGeneratorSpec {
-	text, err := json.Marshal(o.Content["spec"])
-	if err != nil {
-		return nil
-	}
-	spec := &swv1.ArtifactGeneratorSpec{}
-	if json.Unmarshal(text, spec) != nil {
-		return nil
-	}
-	return spec
 }
 
 func (m *output) build(r *Renderer, built sources, way []string) {
@@ -151,7 +133,7 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 			return
 		}
 	}
-	if m.spec = r.said(m.object).spec; m.spec == nil {
+	if m.spec = r.specOf(m.object); m.spec == nil {
 		return
 	}
 	if err := generate.Validate(m.spec); err != nil {
@@ -166,7 +148,7 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 	for i, s := range m.spec.Sources {
 		t, err := m.source(r, i, built, way)
 		if elsewhere, ok := errors.AsType[*elsewhereError](err); ok && elsewhere.generator == m.object {
-			m.lacks = append(m.lacks, Source{Kind: elsewhere.kind, Namespace: elsewhere.namespace, Name: elsewhere.name})
+			m.lacks = append(m.lacks, elsewhere.Source)
 		}
 		if m.err == nil {
 			m.err = err
@@ -191,59 +173,57 @@ func (e *unmadeError) Unwrap() error { return e.err }
 
 func (m *output) source(r *Renderer, i int, built sources, way []string) (*generate.Tree, error) {
 	s := m.spec.Sources[i]
-	namespace := cmp.Or(s.Namespace, m.object.Namespace)
-	if stand, root, err := r.standIn(s.Kind, namespace, s.Name); stand != nil || err != nil {
+	ref := Source{Kind: s.Kind, Namespace: cmp.Or(s.Namespace, m.object.Namespace), Name: s.Name}
+	source := r.sourceFor(m.object, built, ref)
+	if stand, root, err := r.standIn(ref); stand != nil || err != nil {
 		if err != nil {
 			return nil, manifest.Fault(m.object, err, "spec", "sources", i)
 		}
 		m.used = append(m.used, *stand)
-		return r.listing(root, ignoreOf(r.sourceFor(m.object, built, s.Kind, namespace, s.Name)))
+		return r.listing(root, ignoreOf(source))
 	}
-	source := r.sourceFor(m.object, built, s.Kind, namespace, s.Name)
 	elsewhere := func(why string) error {
-		return &elsewhereError{s.Kind, namespace, s.Name, why, source == nil, m.object, i, s.Alias}
+		return &elsewhereError{ref, why, source == nil, m.object, i, s.Alias}
 	}
 	switch s.Kind {
 	case externalArtifact:
-		return m.chained(r, i, namespace, built, way)
+		return m.chained(r, i, ref, built, way)
 	case "HelmChart":
-		if !r.unfetched(s.Kind, namespace, s.Name) {
+		if !r.arrived.lost[ref] {
 			return nil, elsewhere("not here, as every chart")
 		}
 	}
-	if r.unfetched(s.Kind, namespace, s.Name) {
+	if r.arrived.lost[ref] {
 		return nil, elsewhere(notFetched)
 	}
 	root := r.homeOf(m.object)
-	ref := kustomizev1.CrossNamespaceSourceReference{Kind: s.Kind, Name: s.Name}
 	begins := m.begins(s.Alias)
 	first := "/"
 	if len(begins) > 0 {
 		first = begins[0]
 	}
-	why := r.elsewhere(source, ref, namespace, root, first)
-	if why == "" && urlOf(source) != "" && len(begins) > 0 && !slices.ContainsFunc(begins, func(at string) bool { return hasPath(root, at) }) {
+	why := r.elsewhere(source, ref, root, first)
+	if why == "" && urlOf(source) != "" && len(begins) > 0 && !slices.ContainsFunc(begins, func(at string) bool { return r.hasPath(root, at) }) {
 		why = "not this repository, which has nothing that is copied of it"
 	}
 	if why != "" {
 		return nil, elsewhere(why)
 	}
-	if here := (Source{s.Kind, namespace, s.Name, root}); source == nil && r.begins(ref, namespace) && !slices.Contains(r.here, here) {
+	if here := (Source{ref.Kind, ref.Namespace, ref.Name, root}); source == nil && r.begins(ref) && !slices.Contains(r.here, here) {
 		r.here = append(r.here, here)
 	}
 	return r.listing(root, ignoreOf(source))
 }
 
-func (m *output) chained(r *Renderer, i int, namespace string, built sources, way []string) (*generate.Tree, error) {
-	s := m.spec.Sources[i]
-	other := r.generatorFor(m.object, namespace, s.Name, built, way)
+func (m *output) chained(r *Renderer, i int, ref Source, built sources, way []string) (*generate.Tree, error) {
+	other := r.generatorFor(m.object, ref.Namespace, ref.Name, built, way)
 	if other == nil {
-		return nil, &elsewhereError{s.Kind, namespace, s.Name, "made by no ArtifactGenerator of the input", true, m.object, i, s.Alias}
+		return nil, &elsewhereError{ref, "made by no ArtifactGenerator of the input", true, m.object, i, m.spec.Sources[i].Alias}
 	}
 	if _, elsewhere := errors.AsType[*elsewhereError](other.err); elsewhere {
 		return nil, other.err
 	}
-	made := other.artifact(s.Name)
+	made := other.artifact(ref.Name)
 	if made == nil {
 		return nil, &unmadeError{other.err}
 	}
@@ -252,13 +232,13 @@ func (m *output) chained(r *Renderer, i int, namespace string, built sources, wa
 }
 
 // hasPath reports whether a directory has anything at a path that begins with a slash.
-func hasPath(root, at string) bool {
-	real, err := (*disk)(nil).within(root, join(root, strings.TrimPrefix(at, "/")))
-	if err != nil {
-		return false
+func (r *Renderer) hasPath(root, at string) bool {
+	real, err := r.disk.within(root, join(root, strings.TrimPrefix(at, "/")))
+	if err == nil {
+		_, err = os.Stat(real)
+		return !file.Missing(err)
 	}
-	_, err = os.Stat(real)
-	return !file.Missing(err)
+	return false
 }
 
 // begins are the paths that what is copied from a source is at, as far as the operations show them.
@@ -391,15 +371,15 @@ func (m *output) repository(r *Renderer, a *generate.Artifact) (*repository, err
 	return repo, nil
 }
 
-func (r *Renderer) fromArtifact(o *manifest.Object, namespace, name string, built sources) (*repository, *output, error) {
-	m := r.generatorFor(o, namespace, name, built, nil)
+func (r *Renderer) fromArtifact(o *manifest.Object, ref Source, built sources) (*repository, *output, error) {
+	m := r.generatorFor(o, ref.Namespace, ref.Name, built, nil)
 	if m == nil {
-		return nil, nil, &elsewhereError{kind: externalArtifact, namespace: namespace, name: name, why: "made by no ArtifactGenerator of the input"}
+		return nil, nil, &elsewhereError{Source: ref, why: "made by no ArtifactGenerator of the input"}
 	}
 	if _, elsewhere := errors.AsType[*elsewhereError](m.err); elsewhere {
 		return nil, m, m.err
 	}
-	made := m.artifact(name)
+	made := m.artifact(ref.Name)
 	if made == nil {
 		return nil, m, &unmadeError{m.err}
 	}
@@ -408,51 +388,21 @@ func (r *Renderer) fromArtifact(o *manifest.Object, namespace, name string, buil
 }
 
 func (r *Renderer) mayMake(g *manifest.Object, name string) bool {
-	spec := r.said(g).spec
+	spec := r.specOf(g)
 	return spec != nil && slices.ContainsFunc(spec.OutputArtifacts, func(a swv1.OutputArtifact) bool {
 		return a.Name == name || spec.PathPattern != "" && mayRender(a.Name, name)
 	})
 }
 
-// said is what is read of a generator's or a source's spec, once.
-type said struct {
-	spec  *swv1.ArtifactGeneratorSpec // nil for one that cannot be read, and for a source
-	print [sha256.Size]byte
-}
-
-func (r *Renderer) said(o *manifest.Object) *said {
-	if s := r.specs[o]; s != nil {
-		return s
+// specOf is what is read of the spec of a generator, once. It is nil if it cannot be read, and for other objects.
+func (r *Renderer) specOf(o *manifest.Object) *swv1.ArtifactGeneratorSpec {
+	if spec, known := r.specs[o]; known || !isGenerator(o) {
+		return spec
 	}
-	text, _ := json.Marshal(o.Content["spec"])
-	s := &said{print: sha256.Sum256(text)}
-	if isGenerator(o) {
-		s.spec = specOf(o)
+	spec := &swv1.ArtifactGeneratorSpec{}
+	if text, err := json.Marshal(o.Content["spec"]); err != nil || json.Unmarshal(text, spec) != nil {
+		spec = nil
 	}
-	r.specs[o] = s
-	return s
-}
-
-func (r *Renderer) generatorKey(o *manifest.Object, built sources) string {
-	return fmt.Sprintf("%s %s %s %x %s", o.Pos, o.Namespace, o.Name, r.said(o).print, r.printOf(built))
-}
-
-// sourcesPrint is a digest of the sources of a build, which only ever get more.
-type sourcesPrint struct {
-	of    sources
-	count int
-	text  string
-}
-
-func (r *Renderer) printOf(built sources) string {
-	last := &r.print
-	if last.count == len(built) && reflect.ValueOf(last.of).Pointer() == reflect.ValueOf(built).Pointer() {
-		return last.text
-	}
-	h := sha256.New()
-	for _, key := range slices.Sorted(maps.Keys(built)) {
-		_, _ = fmt.Fprintf(h, "%q %x\n", key, r.said(built[key]).print)
-	}
-	*last = sourcesPrint{built, len(built), fmt.Sprintf("%x", h.Sum(nil))}
-	return last.text
+	r.specs[o] = spec
+	return spec
 }

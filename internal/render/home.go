@@ -2,15 +2,12 @@ package render
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -22,9 +19,9 @@ const bootstrapName = "flux-system"
 // elsewhere says what a source is instead of the repository that the input is in, "" if it is that one. A GitRepository is,
 // if its URL names the same repository as a remote of the checkout and it is at what is checked out; where that cannot be
 // known, any source is whose path is there.
-func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNamespaceSourceReference, namespace, root, at string) string {
+func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at string) string {
 	const other = "not this repository"
-	if r.others[datumKey(ref.Kind, namespace, ref.Name)] {
+	if r.others[ref.key()] {
 		return other
 	}
 	absent := at == ""
@@ -33,13 +30,13 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref kustomizev1.CrossNames
 	if r.guessed(root) && !there() {
 		return "in no directory that was given"
 	}
-	if r.begins(ref, namespace) {
+	if r.begins(ref) {
 		return ""
 	}
 	url := urlOf(source)
 	c := r.checkout(root)
 	if remotes := slices.Concat(c.remotes, r.ownURLs); url != "" && ref.Kind == "GitRepository" && len(remotes) > 0 {
-		if !slices.Contains(remotes, lastSegment(url)) && !(r.renamed(url, c) && (there() || r.hasPathOf(ref, namespace, root))) {
+		if !slices.Contains(remotes, lastSegment(url)) && !(r.renamed(url, c) && (there() || r.hasPathOf(ref, root))) {
 			return other
 		}
 		wanted := refOf(source)
@@ -71,15 +68,15 @@ func (r *Renderer) hasDirectory(root, at string) bool {
 
 // hasPathOf reports whether a path of any Kustomization of a source is here. What is decided by that is decided for the source:
 // a path that is not here is a mistake then, and no sign of another repository.
-func (r *Renderer) hasPathOf(ref kustomizev1.CrossNamespaceSourceReference, namespace, root string) bool {
-	return slices.ContainsFunc(r.index.sourcePaths[datumKey(ref.Kind, namespace, ref.Name)], func(at string) bool {
+func (r *Renderer) hasPathOf(ref Source, root string) bool {
+	return slices.ContainsFunc(r.index.sourcePaths[ref.key()], func(at string) bool {
 		at = cleanPath(at)
 		return at != "" && r.hasDirectory(root, at)
 	})
 }
 
-func (r *Renderer) begins(ref kustomizev1.CrossNamespaceSourceReference, namespace string) bool {
-	return ref.Name == bootstrapName || r.own[datumKey(ref.Kind, namespace, ref.Name)]
+func (r *Renderer) begins(ref Source) bool {
+	return ref.Name == bootstrapName || r.own[ref.key()]
 }
 
 // renamed reports whether a URL may be the former name, or the new one, of the repository that is checked out: a remote is
@@ -114,8 +111,7 @@ func (r *Renderer) checkoutOf(release *manifest.Object) string {
 
 // noticeRenamed notes that a source is assumed to be this repository although no remote has the name in its URL.
 func (b *builder) noticeRenamed(f *flux) {
-	ref, remotes := f.spec.SourceRef, b.checkout(f.repo.root).remotes
-	namespace := cmp.Or(ref.Namespace, f.object.Namespace)
+	ref, remotes := sourceRef(f.object), b.checkout(f.repo.root).remotes
 	names := b.ownURLs // of a FluxInstance, whose source is in no file
 	if f.artifact.source != nil {
 		names = []string{lastSegment(urlOf(f.artifact.source))}
@@ -125,12 +121,12 @@ func (b *builder) noticeRenamed(f *flux) {
 		return
 	}
 	why := "the cluster begins with it"
-	if !b.begins(ref, namespace) {
+	if !b.begins(ref) {
 		why = "a remote has the same owner, and paths of its Kustomizations are here"
 	}
 	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is assumed to be this repository under another name, although no remote of the checkout has the name in its URL: %s",
-		ref.Kind, namespace, ref.Name, why),
-		Hint: fmt.Sprintf(finding.SayWhatItIs, ref.Kind, namespace, ref.Name)})
+		ref.Kind, ref.Namespace, ref.Name, why),
+		Hint: fmt.Sprintf(finding.SayWhatItIs, ref.Kind, ref.Namespace, ref.Name)})
 }
 
 // ownerOf is the host in the URL of a repository, and what lies between that and the name of the repository.

@@ -50,9 +50,8 @@ type artifact struct {
 }
 
 func (r *Renderer) artifactOf(f *flux, built sources) artifact {
-	ref := f.spec.SourceRef
-	namespace := cmp.Or(ref.Namespace, f.object.Namespace)
-	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: r.sourceFor(f.object, built, ref.Kind, namespace, ref.Name)}
+	ref := sourceRef(f.object)
+	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: r.sourceFor(f.object, built, ref)}
 	if a.source != nil && a.git {
 		a.ignore = manifest.At[string](a.source.Content, "spec", "ignore")
 	}
@@ -77,10 +76,10 @@ func (r *repository) choice(path string, dir bool, a artifact) tree.Choice {
 	if !a.git || a.ignore == "" && first == tree.Keep && !r.saysIgnored(filepath.Dir(path)) {
 		return first
 	}
-	rules, ok := known(r, r.ignored, a.ignore)
+	rules, ok := known(&r.mu, r.ignored, a.ignore)
 	if !ok {
 		rules = r.allRules(a.ignore)
-		learn(r, r.ignored, a.ignore, rules)
+		learn(&r.mu, r.ignored, a.ignore, rules)
 	}
 	return rules.Choose(rel, dir)
 }
@@ -101,11 +100,11 @@ func (r *repository) allRules(spec string) *tree.Rules {
 
 // saysIgnored reports whether a directory, or one above it, has a file that says what is left out.
 func (r *repository) saysIgnored(dir string) bool {
-	says, ok := known(r, r.ignores, dir)
+	says, ok := known(&r.mu, r.ignores, dir)
 	if !ok {
 		_, err := os.Stat(filepath.Join(dir, tree.IgnoreFile))
 		says = !file.Missing(err) || dir != r.root && inside(r.root, dir) && r.saysIgnored(filepath.Dir(dir))
-		learn(r, r.ignores, dir, says)
+		learn(&r.mu, r.ignores, dir, says)
 	}
 	return says
 }

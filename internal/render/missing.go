@@ -177,14 +177,13 @@ func variant(name, other string) bool {
 // warnSource reports a source of a Kustomization that nothing in the input defines, although the input says what its clusters
 // begin with. Its path is built all the same.
 func (b *builder) warnSource(o *manifest.Object) {
-	ref := kustomizev1.CrossNamespaceSourceReference{Kind: manifest.At[string](o.Content, "spec", "sourceRef", "kind"), Name: manifest.At[string](o.Content, "spec", "sourceRef", "name")}
-	namespace := cmp.Or(manifest.At[string](o.Content, "spec", "sourceRef", "namespace"), o.Namespace)
-	key := datumKey(ref.Kind, namespace, ref.Name)
-	if ref.Kind == generate.Kind || key == datumKey("GitRepository", bootstrapName, bootstrapName) || b.sourceFor(o, b.sources, ref.Kind, namespace, ref.Name) != nil {
+	ref := sourceRef(o)
+	key := ref.key()
+	if ref.Kind == generate.Kind || key == datumKey("GitRepository", bootstrapName, bootstrapName) || b.sourceFor(o, b.sources, ref) != nil {
 		return
 	}
-	given, _, err := b.standIn(ref.Kind, namespace, ref.Name)
-	if given != nil || err != nil || b.elsewhere(nil, ref, namespace, b.homeOf(o), manifest.At[string](o.Content, "spec", "path")) != "" {
+	given, _, err := b.standIn(ref)
+	if given != nil || err != nil || b.elsewhere(nil, ref, b.homeOf(o), manifest.At[string](o.Content, "spec", "path")) != "" {
 		return // which is reported
 	}
 	hint := ""
@@ -195,7 +194,7 @@ func (b *builder) warnSource(o *manifest.Object) {
 	} else {
 		return // the cluster may have it
 	}
-	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, namespace, ref.Name), hint, "spec", "sourceRef", "name")
+	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, ref.Namespace, ref.Name), hint, "spec", "sourceRef", "name")
 }
 
 // besides is a source of a kind that is in the file of a Kustomization, nil if there is none or a Kustomization of the file has it. One
@@ -211,7 +210,7 @@ func (b *builder) besides(o *manifest.Object, kind string) *manifest.Object {
 	}
 	taken := map[string]bool{}
 	for _, k := range f.Kustomizations() {
-		taken[sourceKey(k)] = true
+		taken[sourceRef(k).key()] = true
 	}
 	for _, source := range f.Objects() {
 		if source.Group() == manifest.SourceGroup && source.Kind == kind && !taken[datumKey(kind, source.Namespace, source.Name)] {

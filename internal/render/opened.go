@@ -74,32 +74,17 @@ func (v *variables) hides(used []string) bool {
 	return slices.ContainsFunc(used, func(name string) bool { return v.secret[name] })
 }
 
-func unexpanded(v, shown any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		s, _ := shown.(map[string]any)
-		m := make(map[string]any, len(v))
-		for k, item := range v {
-			if !strings.Contains(k, "$") {
-				m[k] = unexpanded(item, s[k])
-			}
+// unexpanded is what is shown of an object without the texts that have variables.
+func unexpanded(content, shown any) any {
+	return rebuilt(content, []any{shown}, func(v any, at []any) (any, bool) {
+		text, _ := v.(string)
+		list, isList := v.([]any)
+		same, _ := at[0].([]any)
+		if strings.Contains(text, "$") || isList && len(same) != len(list) {
+			return conceal.Hidden, true
 		}
-		return m
-	case []any:
-		s, _ := shown.([]any)
-		list := make([]any, len(v))
-		for i, item := range v {
-			if list[i] = any(conceal.Hidden); len(s) == len(v) {
-				list[i] = unexpanded(item, s[i])
-			}
-		}
-		return list
-	case string:
-		if strings.Contains(v, "$") {
-			return conceal.Hidden
-		}
-	}
-	return shown
+		return at[0], isLeaf(v)
+	})
 }
 
 // openFile makes the objects of a file ready as they lie there, once in a run.

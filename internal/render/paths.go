@@ -78,48 +78,53 @@ func (p *pathResolver) missingEntry(entry, at string, err error) error {
 	return missing
 }
 
-func (p *pathResolver) list(field string, entries []string, w want) []string {
-	var kept []string
+// kept are the entries that a function keeps, as it changes them.
+func kept[T any](entries []T, keeps func(i int, entry *T) bool) []T {
+	var list []T
 	for i, entry := range entries {
-		if path, ok := p.one(entry, w, field, i); ok {
-			kept = append(kept, path)
+		if keeps(i, &entry) {
+			list = append(list, entry)
 		}
 	}
-	return kept
+	return list
 }
 
-// one resolves a path. It answers false for one that is left out.
-func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
-	name := fieldName(field)
+func (p *pathResolver) list(field string, entries []string, w want) []string {
+	return kept(entries, func(i int, entry *string) bool { return p.one(entry, w, field, i) })
+}
+
+// one resolves the path of an entry. It returns false for one that is left out.
+func (p *pathResolver) one(path *string, w want, field ...any) bool {
+	name, entry := fieldName(field), *path
 	if entry == "" {
 		p.fail(fmt.Errorf("%s: an empty path", name), field...)
-		return "", false
+		return false
 	}
 	if filepath.IsAbs(filepath.FromSlash(entry)) {
 		p.fail(fmt.Errorf("%s: %s: an absolute path", name, entry), field...)
-		return "", false
+		return false
 	}
 	real, err := p.r.within(join(p.d.path, entry))
 	if err != nil && looksRemote(entry) {
 		p.d.remote = append(p.d.remote, remoteEntry{p.d.object, p.d.object.Position(field...), name, entry})
-		return "", false
+		return false
 	}
 	if err != nil {
 		p.fail(fmt.Errorf("%s: %s: %w", name, entry, p.missingEntry(entry, join(p.d.path, entry), err)), field...)
-		return "", false
+		return false
 	}
 	dir, err := p.r.isDir(real)
 	p.d.entries = append(p.d.entries, entryOf{real, name, entry, slices.Clone(field)})
 	switch {
 	case err != nil:
 		p.fail(fmt.Errorf("%s: %s: %w", name, entry, p.missingEntry(entry, real, err)), field...)
-		return "", false
+		return false
 	case dir && w == files:
 		p.fail(fmt.Errorf("%s: %s: is a directory", name, entry), field...)
-		return "", false
+		return false
 	case !dir && w == directories:
 		p.fail(fmt.Errorf("%s: %s: not a directory", name, entry), field...)
-		return "", false
+		return false
 	case dir:
 		p.d.dirs = append(p.d.dirs, real)
 	default:
@@ -128,23 +133,24 @@ func (p *pathResolver) one(entry string, w want, field ...any) (string, bool) {
 			p.d.resources[real] = true
 		}
 	}
-	return relative(entry), true
+	*path = relative(entry)
+	return true
 }
 
 // maxSchema bounds the file of openapi.path: kustomize needs some 70 bytes of memory for each byte of it.
 const maxSchema = 5 << 20
 
-// schema is one, for the file of openapi.path.
-func (p *pathResolver) schema(entry string) (string, bool) {
-	path, ok := p.one(entry, files, "openapi", "path")
-	if !ok {
-		return "", false
+// schema resolves the file of openapi.path.
+func (p *pathResolver) schema(entry *string) bool {
+	name := *entry
+	if !p.one(entry, files, "openapi", "path") {
+		return false
 	}
 	if data, err := p.r.read(p.d.files[len(p.d.files)-1]); err == nil && len(data) > maxSchema {
-		p.fail(fmt.Errorf("openapi.path: %s: larger than %d MiB; kinds that no patch of the build is for can be left out", entry, maxSchema>>20), "openapi", "path")
-		return "", false
+		p.fail(fmt.Errorf("openapi.path: %s: larger than %d MiB; kinds that no patch of the build is for can be left out", name, maxSchema>>20), "openapi", "path")
+		return false
 	}
-	return path, true
+	return true
 }
 
 // fieldName is a field as messages name it: resources[2].
@@ -175,105 +181,74 @@ func looksRemote(entry string) bool {
 	return strings.Contains(entry, "://") || strings.Contains(entry, "?ref=") || strings.Contains(entry, ".git//")
 }
 
-func (p *pathResolver) patches(field string, patches []types.Patch) []types.Patch {
-	var kept []types.Patch
-	for i, patch := range patches {
-		if patch.Path != "" {
-			before := len(p.d.files)
-			path, ok := p.one(patch.Path, files, field, i, "path")
-			if !ok {
-				continue
-			}
-			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: patch.Path, patch: true})
-			patch.Path = path
-		}
-		kept = append(kept, patch)
+// sealable resolves a file that may be encrypted.
+func (p *pathResolver) sealable(entry *string, f sealedFile, field ...any) bool {
+	before := len(p.d.files)
+	if !p.one(entry, files, field...) {
+		return false
 	}
-	return kept
+	f.path = p.d.files[before]
+	p.d.sealed = append(p.d.sealed, f)
+	return true
+}
+
+func (p *pathResolver) patches(field string, patches []types.Patch, in ...any) []types.Patch {
+	return kept(patches, func(i int, patch *types.Patch) bool {
+		return patch.Path == "" || p.sealable(&patch.Path, sealedFile{shape: patch.Path, patch: true}, append([]any{field, i}, in...)...)
+	})
 }
 
 // merges turns patchesStrategicMerge into patches: a path, or a patch in place.
 func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch {
-	var kept []types.Patch
-	for i, entry := range entries {
-		if isInline(string(entry)) {
-			kept = append(kept, types.Patch{Patch: string(entry)})
-			continue
-		}
-		before := len(p.d.files)
-		if path, ok := p.one(string(entry), files, "patchesStrategicMerge", i); ok {
-			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: string(entry), patch: true})
-			kept = append(kept, types.Patch{Path: path})
+	var patches []types.Patch
+	for _, entry := range entries {
+		if text := string(entry); isInline(text) {
+			patches = append(patches, types.Patch{Patch: text})
+		} else {
+			patches = append(patches, types.Patch{Path: text})
 		}
 	}
-	return kept
+	return p.patches("patchesStrategicMerge", patches)
 }
 
 // replacements leaves out those of addresses, as everything else that is one.
 func (p *pathResolver) replacements(list []types.ReplacementField) []types.ReplacementField {
-	var kept []types.ReplacementField
-	for i, r := range list {
-		if r.Path != "" {
-			path, ok := p.one(r.Path, files, "replacements", i, "path")
-			if !ok {
-				continue
-			}
-			r.Path = path
-		}
-		kept = append(kept, r)
-	}
-	return kept
+	return kept(list, func(i int, r *types.ReplacementField) bool {
+		return r.Path == "" || p.one(&r.Path, files, "replacements", i, "path")
+	})
 }
 
 // sources resolves the files of a generator, each perhaps with the key before it.
 func (p *pathResolver) sources(entries []string, secret bool, field ...any) []string {
-	var kept []string
-	for i, entry := range entries {
-		key, path, found := strings.Cut(entry, "=")
+	return kept(entries, func(i int, entry *string) bool {
+		key, path, found := strings.Cut(*entry, "=")
 		if !found {
-			key, path = "", entry
-		}
-		before := len(p.d.files)
-		resolved, ok := p.one(path, files, append(slices.Clone(field), i)...)
-		if !ok {
-			continue
+			key, path = "", *entry
 		}
 		key = cmp.Or(key, filepath.Base(filepath.FromSlash(path)))
-		if secret {
-			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: key})
-		}
-		kept = append(kept, key+"="+resolved)
-	}
-	return kept
+		ok := p.generated(&path, sealedFile{shape: key}, secret, append(slices.Clone(field), i)...)
+		*entry = key + "=" + path
+		return ok
+	})
 }
 
 func (p *pathResolver) envs(entries []string, secret bool, field ...any) []string {
-	var kept []string
-	for i, entry := range entries {
-		before := len(p.d.files)
-		resolved, ok := p.one(entry, files, append(slices.Clone(field), i)...)
-		if !ok {
-			continue
-		}
-		if secret {
-			p.d.sealed = append(p.d.sealed, sealedFile{path: p.d.files[before], shape: entry, env: true})
-		}
-		kept = append(kept, resolved)
+	return kept(entries, func(i int, entry *string) bool {
+		return p.generated(entry, sealedFile{shape: *entry, env: true}, secret, append(slices.Clone(field), i)...)
+	})
+}
+
+// generated resolves a file that a generator reads.
+func (p *pathResolver) generated(entry *string, f sealedFile, secret bool, field ...any) bool {
+	if secret {
+		return p.sealable(entry, f, field...)
 	}
-	return kept
+	return p.one(entry, files, field...)
 }
 
 // plugins resolves generators, transformers and validators: files, directories, or configurations in place.
 func (p *pathResolver) plugins(field string, entries []string) []string {
-	var kept []string
-	for i, entry := range entries {
-		if isInline(entry) {
-			kept = append(kept, entry)
-		} else if path, ok := p.one(entry, anything, field, i); ok {
-			kept = append(kept, path)
-		}
-	}
-	return kept
+	return kept(entries, func(i int, entry *string) bool { return isInline(*entry) || p.one(entry, anything, field, i) })
 }
 
 // isInline reports whether an entry is an inline configuration, and not a path.

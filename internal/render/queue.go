@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 
@@ -31,16 +30,15 @@ func (b *builder) enter(o *manifest.Object) {
 
 // ready reports whether it is known for certain which tree a Kustomization is built from.
 func (b *builder) ready(o *manifest.Object) bool {
-	if manifest.At[string](o.Content, "spec", "sourceRef", "kind") != externalArtifact {
+	ref := sourceRef(o)
+	if ref.Kind != externalArtifact {
 		return true
 	}
-	namespace, name := manifest.At[string](o.Content, "spec", "sourceRef", "namespace"), manifest.At[string](o.Content, "spec", "sourceRef", "name")
-	namespace = cmp.Or(namespace, o.Namespace)
-	if stand, _, _ := b.standIn(externalArtifact, namespace, name); stand != nil {
+	if stand, _, _ := b.standIn(ref); stand != nil {
 		return true
 	}
-	m := b.generatorFor(o, namespace, name, b.sources, nil)
-	return m != nil && b.sources[datumKey(generate.Kind, namespace, m.object.Name)] == m.object
+	m := b.generatorFor(o, ref.Namespace, ref.Name, b.sources, nil)
+	return m != nil && b.sources[datumKey(generate.Kind, ref.Namespace, m.object.Name)] == m.object
 }
 
 // locateOrPark goes on with a Kustomization. One whose source may be fetched is parked.
@@ -51,7 +49,7 @@ func (b *builder) locateOrPark(o *manifest.Object) {
 		return
 	}
 	if e, elsewhere := errors.AsType[*elsewhereError](err); elsewhere && b.o.Fetch != nil && !o.ReferenceOnly {
-		n := Need{Source{Kind: e.kind, Namespace: e.namespace, Name: e.name}, e.generator != nil}
+		n := Need{e.Source, e.generator != nil}
 		if !b.arrived.asked[n] && !b.arrived.lost[n.Source] {
 			b.parked = append(b.parked, parked{o, b.from, &n})
 			return

@@ -90,13 +90,13 @@ func patchesIn(k *types.Kustomization) []types.Patch {
 // brokenPatch is why a patch of a kustomization cannot be read, nil if all can. kustomize would quote all of it.
 func (c *confined) brokenPatch(path string, k *types.Kustomization) error {
 	for i, p := range patchesIn(k) {
-		text, name := []byte(p.Patch), fmt.Sprintf("%s: patch %d", c.display(path), i+1)
+		text, name := []byte(p.Patch), fmt.Sprintf("%s: patch %d", c.repo.display(path), i+1)
 		if p.Path != "" {
 			data, err := c.read(join(filepath.Dir(path), p.Path))
 			if err != nil {
 				continue // the build says so
 			}
-			text, name = data, c.display(join(filepath.Dir(path), p.Path))
+			text, name = data, c.repo.display(join(filepath.Dir(path), p.Path))
 		}
 		if line, err := manifest.CheckSyntax(text); err != nil && p.Target != nil && p.Target.Kind == "Secret" {
 			return fmt.Errorf("%s: line %d is not YAML", name, line)

@@ -52,7 +52,7 @@ func TestQuoting(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := &repository{ctx: t.Context(), root: dir, display: func(p string) string { return p }, dirs: map[string]*directory{}, budget: kustomize.NewBudget(func(error) {})}
+			r := &repository{ctx: t.Context(), root: dir, display: func(p string) string { return p }, disk: newDisk(), dirs: map[string]*directory{}, budget: kustomize.NewBudget(func(error) {})}
 			d := r.directory(dir)
 			err = d.err
 			if err == nil {

@@ -4,11 +4,14 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
 	"slices"
 	"sync"
+
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -49,8 +52,16 @@ type Options struct {
 	Getenv func(string) string
 }
 
-// Source is a directory in place of a source. An empty namespace matches all.
+// Source is a directory in place of a source, or the source if there is none. An empty namespace matches all.
 type Source struct{ Kind, Namespace, Name, Dir string }
+
+func (s Source) key() string { return datumKey(s.Kind, s.Namespace, s.Name) }
+
+// sourceRef is the source that a Kustomization names.
+func sourceRef(o *manifest.Object) Source {
+	ref := func(name string) string { return manifest.At[string](o.Content, "spec", "sourceRef", name) }
+	return Source{Kind: ref("kind"), Namespace: cmp.Or(ref("namespace"), o.Namespace), Name: ref("name")}
+}
 
 // Notice is something that a run should say: a finding if it has a code, else a line.
 type Notice struct {
@@ -81,18 +92,16 @@ type Renderer struct {
 
 	repositories []*repository
 	homes        map[string]*repository // of directories
-	roots        map[string]string      // of repositories, by directories as they were written
 	index        *index
 	plan         *plan
 	checkouts    map[string]*checkout // by the root of the repository
 	opened       map[*manifest.Object]manifest.Opened
 	unsetOf      map[*manifest.Object][]string // their variables without a value
 	builds       map[string]buildResult
-	patchNotes   map[patchKey]*notedPatch  // with targets
-	made         map[string]*output        // ArtifactGenerators
-	listings     map[string]*generate.Tree // of directories that are sources of generators
-	specs        map[*manifest.Object]*said
-	print        sourcesPrint
+	patchNotes   map[patchKey]*notedPatch     // with targets
+	made         map[*manifest.Object]*output // of ArtifactGenerators, with the sources that there are
+	listings     map[string]*generate.Tree    // of directories that are sources of generators
+	specs        map[*manifest.Object]*swv1.ArtifactGeneratorSpec
 
 	here        []Source                      // this repository, under the names of sources that a cluster begins with and no file defines
 	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file that says so
@@ -116,8 +125,8 @@ type Renderer struct {
 // New is a renderer of what one run reads. The context ends what it does.
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
-	r := &Renderer{o: o, ctx: ctx, in: in, budget: kustomize.NewBudget(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, roots: map[string]string{}, checkouts: map[string]*checkout{},
-		opened: map[*manifest.Object]manifest.Opened{}, unsetOf: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, others: map[string]bool{}, builds: map[string]buildResult{}, patchNotes: map[patchKey]*notedPatch{}, made: map[string]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*said{}}
+	r := &Renderer{o: o, ctx: ctx, in: in, budget: kustomize.NewBudget(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, checkouts: map[string]*checkout{},
+		opened: map[*manifest.Object]manifest.Opened{}, unsetOf: map[*manifest.Object][]string{}, reached: map[string]bool{}, own: map[string]bool{}, others: map[string]bool{}, builds: map[string]buildResult{}, patchNotes: map[patchKey]*notedPatch{}, made: map[*manifest.Object]*output{}, listings: map[string]*generate.Tree{}, specs: map[*manifest.Object]*swv1.ArtifactGeneratorSpec{}}
 	r.ambient = sync.OnceValue(func() *sops.Keys {
 		if o.Untrusted {
 			return &sops.Keys{}

@@ -205,8 +205,8 @@ func TestConfined(t *testing.T) {
 	if err := os.Symlink(filepath.Join(outer, "secret"), filepath.Join(root, "link")); err != nil {
 		t.Fatal(err)
 	}
-	r := &repository{ctx: t.Context(), root: root, display: func(p string) string { return p }, dirs: map[string]*directory{}, budget: kustomize.NewBudget(func(error) {})}
-	fs := r.fileSystem(t.Context(), map[string][]byte{filepath.Join(root, "made.yaml"): []byte("made")}, "repo")
+	r := &repository{ctx: t.Context(), root: root, display: func(p string) string { return p }, disk: newDisk(), dirs: map[string]*directory{}, budget: kustomize.NewBudget(func(error) {})}
+	fs := &confined{ctx: t.Context(), repo: r, replace: map[string][]byte{filepath.Join(root, "made.yaml"): []byte("made")}, what: "repo"}
 	for _, path := range []string{"link", "../secret", "in/../../secret", "nowhere"} {
 		path := filepath.Join(root, path)
 		if data, err := fs.ReadFile(path); err == nil {

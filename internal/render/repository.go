@@ -29,7 +29,7 @@ type repository struct {
 	rules  func() *tree.Rules // of the root
 	budget *kustomize.Budget  // of all builds of the run
 
-	mu      sync.Mutex // of the maps: a build that was given up may still be reading
+	mu      sync.Mutex // of the maps
 	dirs    map[string]*directory
 	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
 	ignored map[string]*tree.Rules    // what is kept out of an artifact, by the patterns of the source
@@ -41,7 +41,7 @@ type repository struct {
 // file reads a file of manifests, once.
 func (r *repository) file(path string) (*manifest.File, error) {
 	path = r.original(path)
-	if f, ok := known(r, r.parsed, path); ok {
+	if f, ok := known(&r.mu, r.parsed, path); ok {
 		return f, nil
 	}
 	data, err := r.read(path)
@@ -50,21 +50,22 @@ func (r *repository) file(path string) (*manifest.File, error) {
 	}
 	f, err := manifest.ParseFile(r.display(path), data)
 	if err == nil {
-		learn(r, r.parsed, path, f)
+		learn(&r.mu, r.parsed, path, f)
 	}
 	return f, err
 }
 
-func known[V any](r *repository, m map[string]V, path string) (V, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// known and learn look up and keep what is known of a path. Mistakes of objects are looked for by several goroutines.
+func known[V any](mu *sync.Mutex, m map[string]V, path string) (V, bool) {
+	mu.Lock()
+	defer mu.Unlock()
 	v, ok := m[path]
 	return v, ok
 }
 
-func learn[V any](r *repository, m map[string]V, path string, v V) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func learn[V any](mu *sync.Mutex, m map[string]V, path string, v V) {
+	mu.Lock()
+	defer mu.Unlock()
 	m[path] = v
 }
 
@@ -129,10 +130,6 @@ func (r *repository) skips(info os.FileInfo) bool {
 		return true
 	}
 	return slices.ContainsFunc(r.skip, func(s os.FileInfo) bool { return os.SameFile(s, info) })
-}
-
-func (r *repository) fileSystem(ctx context.Context, replace map[string][]byte, what string) *confined {
-	return &confined{ctx: ctx, repo: r, view: r.view, replace: replace, display: r.display, budget: r.budget, what: what}
 }
 
 // join is a path of the repository as it stands in a file: with slashes, relative to a directory.

@@ -68,6 +68,7 @@ func (c *Cluster) Build() (result *Result) {
 }
 
 func (c *Cluster) builder() *builder {
+	clear(c.r.made)
 	return &builder{
 		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
 		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]bool{}, revisions: map[int]int{}, startOf: map[*manifest.Object]int{}, withdrawn: map[string]int{}, lostPaths: map[string]bool{},

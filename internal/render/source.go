@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -12,8 +11,9 @@ import (
 
 // elsewhereError is a source that is not available here. Nothing of it is built.
 type elsewhereError struct {
-	kind, namespace, name, why string
-	unknown                    bool // the input does not say where it is
+	Source
+	why     string
+	unknown bool // the input does not say where it is
 
 	generator *manifest.Object // that needs it, nil for a Kustomization
 	at        int              // among its sources
@@ -22,17 +22,17 @@ type elsewhereError struct {
 
 func (e *elsewhereError) Error() string {
 	if e.generator != nil {
-		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: nothing is made, and what takes its artifacts is not built", e.kind, e.namespace, e.name, e.alias, e.why)
+		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: nothing is made, and what takes its artifacts is not built", e.Kind, e.Namespace, e.Name, e.alias, e.why)
 	}
-	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.kind, e.namespace, e.name, e.why)
+	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.Kind, e.Namespace, e.Name, e.why)
 }
 
 func (e *elsewhereError) Hint() string {
-	hint := "name a checkout of it with " + finding.StandIn(e.kind, e.namespace, e.name) + ", or with source in .helmsrc.yaml"
+	hint := "name a checkout of it with " + finding.StandIn(e.Kind, e.Namespace, e.Name) + ", or with source in .helmsrc.yaml"
 	switch {
-	case e.unknown, e.why == notFetched, e.kind == externalArtifact:
+	case e.unknown, e.why == notFetched, e.Kind == externalArtifact:
 		return hint
-	case e.kind == "HelmChart":
+	case e.Kind == "HelmChart":
 		return finding.FollowFirst
 	}
 	return hint + finding.OrFollow
@@ -41,9 +41,8 @@ func (e *elsewhereError) Hint() string {
 // sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
 // repository that the Kustomization itself is in.
 func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*repository, error) {
-	ref := f.spec.SourceRef
-	namespace := cmp.Or(ref.Namespace, o.Namespace)
-	stand, root, err := r.standIn(ref.Kind, namespace, ref.Name)
+	ref := sourceRef(o)
+	stand, root, err := r.standIn(ref)
 	if err != nil {
 		return nil, err
 	}
@@ -51,36 +50,35 @@ func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*reposi
 		return r.at(root), nil
 	}
 	if ref.Kind == externalArtifact {
-		repo, made, err := r.fromArtifact(o, namespace, ref.Name, built)
+		repo, made, err := r.fromArtifact(o, ref, built)
 		f.made = made
 		return repo, err
 	}
 	root = r.homeOf(o)
-	if r.unfetched(ref.Kind, namespace, ref.Name) {
-		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: notFetched}
+	if r.arrived.lost[ref] {
+		return nil, &elsewhereError{Source: ref, why: notFetched}
 	}
-	source := r.sourceFor(o, built, ref.Kind, namespace, ref.Name)
-	if why := r.elsewhere(source, ref, namespace, root, f.spec.Path); why != "" {
-		return nil, &elsewhereError{kind: ref.Kind, namespace: namespace, name: ref.Name, why: why, unknown: source == nil}
+	source := r.sourceFor(o, built, ref)
+	if why := r.elsewhere(source, ref, root, f.spec.Path); why != "" {
+		return nil, &elsewhereError{Source: ref, why: why, unknown: source == nil}
 	}
 	return r.at(root), nil
 }
 
 // noteTree notes where the files of a Kustomization's source are, unless that is assumed only because the path is there.
 func (b *builder) noteTree(f *flux) {
-	ref := f.spec.SourceRef
-	source := Source{Kind: ref.Kind, Namespace: cmp.Or(ref.Namespace, f.object.Namespace), Name: ref.Name}
+	source := sourceRef(f.object)
 	url := urlOf(f.artifact.source)
-	here := b.begins(ref, source.Namespace) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url))
+	here := b.begins(source) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url))
 	if f.source != nil || here && repositoryRoot(f.repo.root, "") == f.repo.root {
 		b.trees[source] = f.repo.root
 	}
 }
 
 // standIn is the directory that --source names for a source, nil if there is none.
-func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error) {
+func (r *Renderer) standIn(want Source) (*Source, string, error) {
 	for _, s := range r.o.Sources {
-		if s.Kind == kind && s.Name == name && (s.Namespace == "" || s.Namespace == namespace) {
+		if s.Kind == want.Kind && s.Name == want.Name && (s.Namespace == "" || s.Namespace == want.Namespace) {
 			root, err := absolute(s.Dir)
 			if err != nil {
 				return nil, "", fmt.Errorf(finding.SourceFailed, s.Dir, plainPathError(err))
@@ -89,7 +87,7 @@ func (r *Renderer) standIn(kind, namespace, name string) (*Source, string, error
 		}
 	}
 	for _, s := range r.arrived.trees {
-		if s.Kind == kind && s.Name == name && s.Namespace == namespace {
+		if s.key() == want.key() {
 			root, err := absolute(s.Dir)
 			return &s, root, err
 		}
@@ -101,13 +99,8 @@ func (r *Renderer) homeOf(o *manifest.Object) string {
 	if r.fetchedFile(o.Pos.File) {
 		return r.inputHome()
 	}
-	dir := filepath.Dir(o.Pos.File)
-	if root, ok := r.roots[dir]; ok {
-		return root
-	}
-	if real, err := absolute(dir); err == nil {
-		r.roots[dir] = r.repository(real).root
-		return r.roots[dir]
+	if real, err := r.disk.absolute(filepath.Dir(o.Pos.File)); err == nil {
+		return r.repository(real).root
 	}
 	return r.repositories[0].root
 }
@@ -132,7 +125,7 @@ func newIndex(r *Renderer) *index {
 	for _, path := range r.paths {
 		f := r.byPath[path]
 		for _, o := range f.Kustomizations() {
-			key := sourceKey(o)
+			key := sourceRef(o).key()
 			x.sourcePaths[key] = append(x.sourcePaths[key], manifest.At[string](o.Content, "spec", "path"))
 		}
 		for _, o := range f.Objects() {
@@ -155,26 +148,23 @@ func newIndex(r *Renderer) *index {
 	return x
 }
 
-// sourceKey is the kind, namespace and name of the source of a Kustomization.
-func sourceKey(o *manifest.Object) string {
-	ref := func(name string) string { return manifest.At[string](o.Content, "spec", "sourceRef", name) }
-	return datumKey(ref("kind"), cmp.Or(ref("namespace"), o.Namespace), ref("name"))
-}
-
 // sources are GitRepositories and their like, by kind, namespace and name.
 type sources map[string]*manifest.Object
 
-// add keeps the first one of a name.
-func (s sources) add(o *manifest.Object) {
-	if key := datumKey(o.Kind, o.Namespace, o.Name); s[key] == nil {
-		s[key] = o
+// add keeps the first one of a name. It reports whether this is it.
+func (s sources) add(o *manifest.Object) bool {
+	key := datumKey(o.Kind, o.Namespace, o.Name)
+	if s[key] != nil {
+		return false
 	}
+	s[key] = o
+	return true
 }
 
 // sourceFor looks for a source that an object names, among what was built, then in the files: in the nearest, as several clusters
 // may have sources of one name. It returns nil if there is none.
-func (r *Renderer) sourceFor(o *manifest.Object, built sources, kind, namespace, name string) *manifest.Object {
-	key := datumKey(kind, namespace, name)
+func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *manifest.Object {
+	key := want.key()
 	if source := built[key]; source != nil {
 		return source
 	}

@@ -105,6 +105,7 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 	for _, note := range b.unset {
 		note.uses = slices.DeleteFunc(note.uses, func(u unsetUse) bool { return of(u.object) })
 	}
+	clear(b.made)
 	maps.DeleteFunc(b.sources, func(_ string, o *manifest.Object) bool { return of(o) })
 	maps.DeleteFunc(b.found, func(_ string, d *datum) bool { return d.built == by })
 	for _, name := range below {

@@ -217,7 +217,7 @@ func (b *builder) showing(c *closure, objects []built, again func(*veil) ([]buil
 	objects = slices.Clone(objects) // they may be those of another cluster, too
 	for _, o := range objects {
 		if o.content["kind"] == "Secret" {
-			b.o.Secrets.AddData(bytesOf(datumOf(o.content).values))
+			b.o.Secrets.AddData(bytesOf(dataOf(o.content)))
 		}
 	}
 	veiled, err := again(newVeil(c, shown))
@@ -255,52 +255,17 @@ func allHidden(content map[string]any) map[string]any {
 }
 
 func hidden(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, item := range v {
-			m[k] = hidden(item)
-		}
-		return m
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = hidden(item)
-		}
-		return list
-	case nil:
-		return nil
-	}
-	return conceal.Hidden
+	return rebuilt(v, nil, func(v any, _ []any) (any, bool) { return conceal.Hidden, v != nil && isLeaf(v) })
 }
 
 // unhashed gives the veiled object the names back that end in the hash of a Secret: a hash says nothing.
 func unhashed(content, veiled any) any {
-	switch v := veiled.(type) {
-	case map[string]any:
-		c, _ := content.(map[string]any)
-		m := make(map[string]any, len(v))
-		for k, item := range v {
-			m[k] = unhashed(c[k], item)
-		}
-		return m
-	case []any:
-		c, _ := content.([]any)
-		if len(c) != len(v) {
-			return v
-		}
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = unhashed(c[i], v[i])
-		}
-		return list
-	case string:
-		if c, ok := content.(string); ok && len(c) == len(v) && len(v) > hashLength && c[:len(c)-hashLength] == v[:len(v)-hashLength] &&
-			isHash(c[len(c)-hashLength:]) && isHash(v[len(v)-hashLength:]) {
-			return c
-		}
-	}
-	return veiled
+	return rebuilt(veiled, []any{content}, func(v any, at []any) (any, bool) {
+		veiled, _ := v.(string)
+		text, _ := at[0].(string)
+		name := max(0, len(veiled)-hashLength)
+		return text, name > 0 && len(text) == len(veiled) && text[:name] == veiled[:name] && isHash(text[name:]) && isHash(veiled[name:])
+	})
 }
 
 const hashLength = 11

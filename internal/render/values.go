@@ -1,0 +1,40 @@
+package render
+
+import "github.com/helmsrc/helmsrc/internal/manifest"
+
+// rebuilt is a value with other parts. A function gets each part, and what stands at its place in other values. It returns what
+// the part becomes, or false if only what is in it changes.
+func rebuilt(v any, others []any, f func(v any, others []any) (any, bool)) any {
+	if other, ok := f(v, others); ok {
+		return other
+	}
+	part := func(item, step any) any {
+		at := make([]any, len(others))
+		for i, other := range others {
+			at[i] = manifest.ValueAt(other, []any{step})
+		}
+		return rebuilt(item, at, f)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for k, item := range v {
+			m[k] = part(item, k)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = part(item, i)
+		}
+		return list
+	}
+	return v
+}
+
+// isLeaf reports whether a value has no parts.
+func isLeaf(v any) bool {
+	_, fields := v.(map[string]any)
+	_, list := v.([]any)
+	return !fields && !list
+}
