@@ -322,28 +322,21 @@ func owned(f *flux, content map[string]any) map[string]any {
 		manifest.KustomizeGroup + "/name":      f.object.Name,
 		manifest.KustomizeGroup + "/namespace": f.object.Namespace,
 	}
-	annotations := map[string]string{}
+	var annotations map[string]string
 	if common := f.spec.CommonMetadata; common != nil {
-		for k, v := range common.Labels {
-			labels[k] = v
-		}
-		for k, v := range common.Annotations {
-			annotations[k] = v
-		}
+		maps.Copy(labels, common.Labels)
+		annotations = common.Annotations
 	}
-	add := func(field string, values map[string]string) {
+	for field, values := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
 		if len(values) == 0 {
-			return
+			continue
 		}
-		old, _ := meta[field].(map[string]any)
-		m := copyMap(old)
+		m := copyMap(manifest.At[map[string]any](meta, field))
 		for k, v := range values {
 			m[k] = v
 		}
 		meta[field] = m
 	}
-	add("labels", labels)
-	add("annotations", annotations)
 	return content
 }
 

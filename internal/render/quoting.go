@@ -36,7 +36,7 @@ func (c *confined) unquoted(err error) error {
 		if failed != nil || !manifest.IsKustomizationFile(path) || sigsyaml.Unmarshal(data, k) != nil {
 			continue
 		}
-		sourcesIn(path, k, sources)
+		secretFiles(filepath.Dir(path), k, sources)
 		if broken := c.brokenPatch(path, k); broken != nil {
 			return broken
 		}
@@ -48,9 +48,9 @@ func (c *confined) unquoted(err error) error {
 	}
 	for _, path := range c.paths {
 		data, failed := c.read(path)
-		switch {
+		switch _, secret := sources[path]; {
 		case failed != nil:
-		case sources[path]:
+		case secret:
 			texts = append(texts, linesOf(data)...)
 		default:
 			texts = append(texts, sensitiveTexts(data)...)
@@ -61,18 +61,6 @@ func (c *confined) unquoted(err error) error {
 		return errors.New(concealed)
 	}
 	return err
-}
-
-func sourcesIn(path string, k *types.Kustomization, sources map[string]bool) {
-	for _, g := range k.SecretGenerator {
-		for _, source := range slices.Concat(g.FileSources, g.EnvSources, []string{g.EnvSource}) {
-			_, name, named := strings.Cut(source, "=")
-			if !named {
-				name = source
-			}
-			sources[join(filepath.Dir(path), name)] = true
-		}
-	}
 }
 
 func patchesIn(k *types.Kustomization) []types.Patch {

@@ -22,31 +22,34 @@ import (
 
 // veil hides in what a build reads what Secrets hold.
 type veil struct {
-	envs  map[string]bool   // files of Secret generators
-	files map[string]bool   // and those that are one value
+	files map[string]bool   // of Secret generators
 	shown map[string][]byte // decrypted files without what was encrypted
 }
 
 func newVeil(c *closure, shown map[string][]byte) *veil {
-	v := &veil{envs: map[string]bool{}, files: map[string]bool{}, shown: shown}
+	v := &veil{files: map[string]bool{}, shown: shown}
 	for _, d := range c.dirs {
-		if d.kustomization == nil {
-			continue
-		}
-		for _, g := range d.kustomization.SecretGenerator {
-			for _, path := range g.EnvSources {
-				v.envs[join(d.path, path)] = true
-			}
-			for _, source := range g.FileSources {
-				_, path, named := strings.Cut(source, "=")
-				if !named {
-					path = source
-				}
-				v.files[join(d.path, path)] = true
-			}
+		if d.kustomization != nil {
+			secretFiles(d.path, d.kustomization, v.files)
 		}
 	}
 	return v
+}
+
+// secretFiles adds the files of the Secret generators of a kustomization, and whether each has lines with names and values.
+func secretFiles(dir string, k *types.Kustomization, files map[string]bool) {
+	for _, g := range k.SecretGenerator {
+		for _, source := range g.FileSources {
+			_, path, named := strings.Cut(source, "=")
+			if !named {
+				path = source
+			}
+			files[join(dir, path)] = false
+		}
+		for _, path := range append(g.EnvSources[:len(g.EnvSources):len(g.EnvSources)], g.EnvSource) {
+			files[join(dir, path)] = true
+		}
+	}
 }
 
 // carries reports whether what a Secret holds may get into another object of a build.
@@ -74,14 +77,15 @@ func (v *veil) overKustomization(file string, k *types.Kustomization) (*types.Ku
 
 // over hides what Secrets hold in a file.
 func (v *veil) over(path string, data []byte) []byte {
-	switch {
-	case v == nil:
+	if v == nil {
 		return data
+	}
+	switch lines, secret := v.files[path]; {
 	case v.shown[path] != nil:
 		return v.shown[path]
-	case v.envs[path]:
+	case lines:
 		return hiddenEnv(data)
-	case v.files[path]:
+	case secret:
 		return []byte(conceal.Hidden)
 	case bytes.Contains(data, []byte("ecret")):
 		return hiddenDocuments(data)

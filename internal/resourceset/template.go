@@ -33,7 +33,12 @@ const (
 
 const tick = "stepOfALoop"
 
-type rendered struct{ text string }
+// rendered is a template that was parsed, and what its functions know of the execution.
+type rendered struct {
+	*template.Template
+	run  *run
+	size int // of its text
+}
 
 type run struct {
 	ctx    context.Context
@@ -42,8 +47,11 @@ type run struct {
 	inputs map[string]any
 }
 
-// compile reads a template whose functions belong to an execution.
-func compile(r *run, text string) (*template.Template, error) {
+func parseTemplate(text string) (*rendered, error) {
+	if len(text) > maxText {
+		return nil, fmt.Errorf("a template of more than %d MiB", maxText>>20)
+	}
+	r := &run{}
 	t, err := template.New("").Delims("<<", ">>").Option("missingkey=error").Funcs(r.functions()).Parse(text)
 	if err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "template: :"))
@@ -54,15 +62,7 @@ func compile(r *run, text string) (*template.Template, error) {
 			each.Root.Nodes = append(tickNodes(), each.Root.Nodes...)
 		}
 	}
-	return t, nil
-}
-
-func parseTemplate(text string) (*rendered, error) {
-	if len(text) > maxText {
-		return nil, fmt.Errorf("a template of more than %d MiB", maxText>>20)
-	}
-	_, err := compile(&run{ctx: context.Background()}, text)
-	return &rendered{text}, err
+	return &rendered{t, r, len(text)}, nil
 }
 
 func tickNodes() []parse.Node {
@@ -74,39 +74,31 @@ func tickNodes() []parse.Node {
 }
 
 func counted(n parse.Node) {
-	lists := func(l ...*parse.ListNode) {
-		for _, list := range l {
-			if list != nil {
-				counted(list)
-			}
-		}
-	}
 	switch n := n.(type) {
 	case *parse.ListNode:
-		for _, child := range n.Nodes {
-			counted(child)
+		for i := 0; n != nil && i < len(n.Nodes); i++ {
+			counted(n.Nodes[i])
 		}
 	case *parse.IfNode:
-		lists(n.List, n.ElseList)
+		counted(n.List)
+		counted(n.ElseList)
 	case *parse.WithNode:
-		lists(n.List, n.ElseList)
+		counted(n.List)
+		counted(n.ElseList)
 	case *parse.RangeNode:
-		lists(n.List, n.ElseList)
+		counted(n.List)
+		counted(n.ElseList)
 		n.List.Nodes = append(tickNodes(), n.List.Nodes...)
 	}
 }
 
 func (t *rendered) execute(ctx context.Context, inputs map[string]any, budget *Budget) (string, error) {
-	r := &run{ctx: ctx, inputs: inputs, budget: budget}
-	if err := cmp.Or(budget.spendSteps(1+len(t.text)/parseLen), bounded(reflect.ValueOf(inputs))); err != nil {
-		return "", err
-	}
-	parsed, err := compile(r, t.text)
-	if err != nil {
+	*t.run = run{ctx: ctx, inputs: inputs, budget: budget}
+	if err := cmp.Or(budget.spendSteps(1+t.size/parseLen), bounded(reflect.ValueOf(inputs))); err != nil {
 		return "", err
 	}
 	out := &limited{}
-	if err := parsed.Execute(out, nil); err != nil {
+	if err := t.Execute(out, nil); err != nil {
 		return "", errors.New(strings.TrimPrefix(err.Error(), "template: :"))
 	}
 	return out.String(), budget.spendText(out.Len())
@@ -138,33 +130,26 @@ func unknownIn(text string, inputs []map[string]any) *Unknown {
 	}
 	guarded := 0 // by a condition, which may be that the field is there
 	var walk func(n parse.Node)
-	pipe := func(p *parse.PipeNode) {
-		if p != nil {
-			walk(p)
-		}
-	}
 	branch := func(b *parse.BranchNode) {
-		pipe(b.Pipe)
+		walk(b.Pipe)
 		if b.NodeType != parse.NodeRange {
 			guarded++
 			defer func() { guarded-- }()
 		}
 		walk(b.List)
-		if b.ElseList != nil {
-			walk(b.ElseList)
-		}
+		walk(b.ElseList)
 	}
 	walk = func(n parse.Node) {
 		switch n := n.(type) {
 		case *parse.ListNode:
-			for _, child := range n.Nodes {
-				walk(child)
+			for i := 0; n != nil && i < len(n.Nodes); i++ {
+				walk(n.Nodes[i])
 			}
 		case *parse.ActionNode:
-			pipe(n.Pipe)
+			walk(n.Pipe)
 		case *parse.PipeNode:
-			for _, c := range n.Cmds {
-				for _, arg := range c.Args {
+			for i := 0; n != nil && i < len(n.Cmds); i++ {
+				for _, arg := range n.Cmds[i].Args {
 					walk(arg)
 				}
 			}
@@ -175,7 +160,7 @@ func unknownIn(text string, inputs []map[string]any) *Unknown {
 		case *parse.WithNode:
 			branch(&n.BranchNode)
 		case *parse.TemplateNode:
-			pipe(n.Pipe)
+			walk(n.Pipe)
 		case *parse.IdentifierNode:
 			missing(n, n.Ident, names)
 		case *parse.ChainNode:
