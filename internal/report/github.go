@@ -65,10 +65,7 @@ func annotation(f *finding.Finding) string {
 		}
 	}
 	title := cmp.Or(string(f.Code), "helmsrc")
-	if r, ok := finding.Lookup(title); ok {
-		title += " " + r.Name
-	}
-	property("title", title)
+	property("title", strings.TrimSpace(title+" "+ruleName(f.Code)))
 	text := headline(f) + details(f)
 	return "::" + kind + " " + strings.Join(properties, ",") + "::" + escapeData(text) + "\n"
 }

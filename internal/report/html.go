@@ -15,7 +15,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/outline"
-	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
@@ -28,20 +27,17 @@ var (
 	pageScript string
 )
 
-// htmlPage is what the template shows. What comes from manifests and charts is in strings, which the template escapes.
+// htmlPage is what the template shows besides the run. What comes from manifests and charts is in strings, which the template escapes.
 type htmlPage struct {
-	Title, Summary, Version, Started string
+	*Run
+	Summary, Omission, Begun string
 
 	Style  template.CSS
 	Script template.JS
 	Policy string // which style and script may take effect: those of this program
 
 	Clusters []*htmlNode
-	Findings []htmlFinding
-	Omission string
 	Chunks   [][]htmlObject
-	Plan     *htmlPlan
-	Timeline []htmlTimeline
 }
 
 // openNodes is up to how many nodes of a tree are shown at first.
@@ -52,34 +48,28 @@ const chunk = 100
 
 // writeHTML writes one page that needs nothing else: no network, and no script but its own.
 func writeHTML(w io.Writer, run *Run) error {
-	t, err := template.New("page").Parse(pageTemplate)
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"called": run.called, "clean": clean, "short": table.Short, "name": objectName,
+		"headline": headline, "ruleName": ruleName, "ruleURL": ruleURL, "marked": markedLine,
+		"changed": changedName, "chart": PlanChart, "rows": sideBySide, "unseen": func() string { return unseen },
+		"points": timeline,
+	}).Parse(pageTemplate)
 	if err != nil {
 		return err
 	}
 	page := &htmlPage{
-		Title: "helmsrc " + run.Command, Summary: sums(run), Version: run.Version, Started: run.Started.UTC().Format(time.RFC3339),
+		Run: run, Summary: sums(run), Omission: run.omission(), Begun: run.Started.UTC().Format(time.RFC3339),
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
-		Policy:   fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'; script-src '%s'", hashOf(pageStyle), hashOf(pageScript)),
-		Omission: run.omission(),
+		Policy: fmt.Sprintf("default-src 'none'; base-uri 'none'; form-action 'none'; style-src '%s'; script-src '%s'", hashOf(pageStyle), hashOf(pageScript)),
 	}
-	anchors := map[objectKey]string{}
+	tree := &htmlTree{run: run, anchors: map[objectKey]string{}, left: openNodes}
 	var rows []htmlObject
 	for i := range run.Objects {
-		rows = append(rows, newHTMLObject(run, &run.Objects[i], fmt.Sprintf("o%d", i)))
-		anchors[keyOf(&run.Objects[i])] = rows[i].ID
+		rows = append(rows, htmlObject{fmt.Sprintf("o%d", i), &run.Objects[i]})
+		tree.anchors[keyOf(&run.Objects[i])] = rows[i].ID
 	}
 	page.Chunks = slices.Collect(slices.Chunk(rows, chunk))
-	tree := &htmlTree{run: run, anchors: anchors, left: openNodes}
 	page.Clusters = tree.nodes(outline.Unfold(run.Outline), "")
-	for i := range run.Findings {
-		page.Findings = append(page.Findings, newHTMLFinding(&run.Findings[i]))
-	}
-	if run.Plan != nil {
-		page.Plan = newHTMLPlan(run.Plan)
-	}
-	for i := range run.Outdated {
-		page.Timeline = append(page.Timeline, newHTMLTimeline(&run.Outdated[i]))
-	}
 	var b strings.Builder
 	if err := t.Execute(&b, page); err != nil {
 		return err
@@ -148,85 +138,20 @@ func (t *htmlTree) nodes(list []*outline.Node, cluster string) []*htmlNode {
 	return nodes
 }
 
+// htmlObject is a row, and what it is called in links.
 type htmlObject struct {
-	ID, State, Cluster, Name, Version, Digest, Whole, Message, File string
+	ID string
+	*Object
 }
 
-func newHTMLObject(run *Run, o *Object, id string) htmlObject {
-	digest := cmp.Or(o.Digest, o.Revision)
-	return htmlObject{
-		ID: id, State: run.called(o.State), Cluster: o.Cluster, Name: objectName(o.Kind, o.Namespace, o.Name),
-		Version: table.Short(cmp.Or(o.Version, o.Revision)), Digest: table.Short(digest), Whole: digest, Message: o.Message, File: o.Pos.String(),
+// markedLine is the line of a finding: what is before the mistake, the mistake, and what is behind.
+func markedLine(f *finding.Finding) []string {
+	line, end := []rune(f.Line), endColumn(f)
+	if end <= f.Pos.Column {
+		return []string{f.Line, "", ""}
 	}
-}
-
-// htmlFinding is a finding with the line that it is about: what is before the mistake, the mistake, and what is behind.
-type htmlFinding struct {
-	Severity                string
-	Code, Rule, URL         string
-	Headline, Where, Fix    string
-	Before, Mistake, Behind string
-	Line                    int
-	Related                 []string
-}
-
-func newHTMLFinding(f *finding.Finding) htmlFinding {
-	out := htmlFinding{
-		Severity: string(f.Severity), Code: string(f.Code), URL: ruleURL(f.Code), Headline: headline(f), Where: f.Pos.String(),
-		Fix: f.Fix, Before: f.Line, Line: f.Pos.Line,
-	}
-	if r, ok := finding.Lookup(out.Code); ok {
-		out.Rule = r.Name
-	}
-	if end := endColumn(f); end > f.Pos.Column {
-		line := []rune(f.Line)
-		from, to := min(f.Pos.Column-1, len(line)), min(end-1, len(line))
-		out.Before, out.Mistake, out.Behind = string(line[:from]), string(line[from:to]), string(line[to:])
-	}
-	for _, pos := range f.Related {
-		out.Related = append(out.Related, pos.String())
-	}
-	return out
-}
-
-type htmlPlan struct {
-	Summary, Against, Unseen string
-	Manifests                []string // what rendering found, summed up
-	Changes                  []htmlChange
-}
-
-type htmlChange struct {
-	Action, Name, Chart string
-	Reasons             []string
-	Diffs               []htmlDiff
-}
-
-type htmlDiff struct {
-	Of   string
-	Rows []diffRow
-}
-
-func newHTMLPlan(p *plan.Plan) *htmlPlan {
-	out := &htmlPlan{Summary: p.Summary(), Against: clean(p.Against), Unseen: unseen}
-	for _, text := range p.ManifestTexts() {
-		out.Manifests = append(out.Manifests, clean(text))
-	}
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		name := c.ID.String()
-		if c.Cluster != "" {
-			name = c.Cluster + ": " + name
-		}
-		change := htmlChange{Action: string(c.Action), Name: clean(name), Chart: clean(PlanChart(c))}
-		for _, text := range c.ShortTexts() {
-			change.Reasons = append(change.Reasons, clean(text))
-		}
-		for _, d := range c.Diffs {
-			change.Diffs = append(change.Diffs, htmlDiff{d.Of, sideBySide(printableDiff(d.Text))})
-		}
-		out.Changes = append(out.Changes, change)
-	}
-	return out
+	from, to := min(f.Pos.Column-1, len(line)), min(end-1, len(line))
+	return []string{string(line[:from]), string(line[from:to]), string(line[to:])}
 }
 
 // diffRow is a line on both sides, or a heading.
@@ -255,7 +180,7 @@ func sideBySide(diff string) []diffRow {
 		removed, added = nil, nil
 	}
 	inHunk := false
-	for line := range strings.Lines(diff) {
+	for line := range strings.Lines(printableDiff(diff)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "@@"):
@@ -280,13 +205,7 @@ func sideBySide(diff string) []diffRow {
 	return rows
 }
 
-// htmlTimeline is when the versions of a chart were published.
-type htmlTimeline struct {
-	Name, Chart, Current, Wanted, Latest string
-	First, Last, Label                   string
-	Points                               []htmlPoint
-}
-
+// htmlPoint is when a version of a chart was published.
 type htmlPoint struct {
 	X, R        int
 	Class, Text string
@@ -298,15 +217,11 @@ const (
 	timelineMost             = 60
 )
 
-func newHTMLTimeline(o *Outdated) htmlTimeline {
+// timeline has the published versions of a chart, the oldest first.
+func timeline(o *Outdated) []htmlPoint {
 	versions := o.Versions[:min(len(o.Versions), timelineMost)]
-	out := htmlTimeline{
-		Name: clean(objectName(o.Kind, o.Namespace, o.Name)), Chart: clean(o.Chart),
-		Current: clean(cmp.Or(o.Current, "-")), Wanted: clean(cmp.Or(o.Wanted, "-")), Latest: clean(cmp.Or(o.Latest, "-")),
-	}
-	out.Label = "versions of " + out.Chart + ", the oldest first"
-	for i := len(versions) - 1; i >= 0; i-- {
-		v := versions[i]
+	var points []htmlPoint
+	for i, v := range slices.Backward(versions) {
 		p := htmlPoint{X: positionOf(versions, i), R: 4, Text: clean(strings.TrimSpace(v.Version + " " + dayOf(v.Created)))}
 		switch v.Version {
 		case o.Current:
@@ -316,12 +231,9 @@ func newHTMLTimeline(o *Outdated) htmlTimeline {
 		case o.Latest:
 			p.Class, p.R = "latest", 7
 		}
-		out.Points = append(out.Points, p)
+		points = append(points, p)
 	}
-	if len(out.Points) > 0 {
-		out.First, out.Last = out.Points[0].Text, out.Points[len(out.Points)-1].Text
-	}
-	return out
+	return points
 }
 
 // positionOf is where a version is drawn, of those from the newest to the oldest: by its date, or by its rank where a date is not known.

@@ -113,7 +113,7 @@ func TestTimeline(t *testing.T) {
 	day := func(n int) time.Time { return time.Unix(int64(n)*24*60*60, 0) }
 	o := &Outdated{Chart: "c", Current: "1", Wanted: "2", Latest: "4", Versions: []PublishedVersion{{"4", day(100)}, {"3", day(75)}, {"2", day(50)}, {"1", day(0)}}}
 	points := func() (list []string) {
-		for _, p := range newHTMLTimeline(o).Points {
+		for _, p := range timeline(o) {
 			list = append(list, fmt.Sprint(p.X, " ", p.R, " ", p.Class, " ", p.Text))
 		}
 		return list
@@ -132,11 +132,8 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	o.Versions = slices.Repeat(o.Versions, timelineMost+1)
-	if got := newHTMLTimeline(o); len(got.Points) != timelineMost || got.First != "4 1970-04-11" || got.Last != got.First {
-		t.Errorf("%d points from %s to %s", len(got.Points), got.First, got.Last)
-	}
-	if got := newHTMLTimeline(&Outdated{Chart: "c"}); got.First != "" || got.Current != "-" {
-		t.Errorf("%+v", got)
+	if got := timeline(o); len(got) != timelineMost || got[0].Text != "4 1970-04-11" {
+		t.Errorf("%d points from %v", len(got), got[0])
 	}
 }
 

@@ -143,11 +143,8 @@ func milliseconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 
 
 func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 	out := jsonFinding{
-		Code: f.Code, Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name,
+		Code: f.Code, Rule: ruleName(f.Code), Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name,
 		Position: newJSONPosition(f.Pos), Message: f.Message, Fix: f.Fix, Fingerprint: fingerprint, Reason: f.Reason,
-	}
-	if r, ok := finding.Lookup(string(f.Code)); ok {
-		out.Rule = r.Name
 	}
 	if out.Position != nil {
 		out.Position.EndColumn, out.Position.Text = endColumn(f), f.Line

@@ -104,15 +104,19 @@ func unchanged(c *plan.Change) bool {
 }
 
 func planRow(c *plan.Change) string {
-	name := c.ID.String()
-	if c.Cluster != "" {
-		name = c.Cluster + ": " + name
-	}
 	var texts []string
 	for _, text := range c.ShortTexts() {
 		texts = append(texts, escapeMarkdown(text))
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s |\n", actionSign(c.Action), escapeMarkdown(clean(name)), escapeMarkdown(clean(PlanChart(c))), clean(strings.Join(texts, "<br>")))
+	return fmt.Sprintf("| %s | %s | %s | %s |\n", actionSign(c.Action), escapeMarkdown(clean(changedName(c))), escapeMarkdown(clean(PlanChart(c))), clean(strings.Join(texts, "<br>")))
+}
+
+// changedName is the release that changes, with its cluster where there are several.
+func changedName(c *plan.Change) string {
+	if c.Cluster != "" {
+		return c.Cluster + ": " + c.ID.String()
+	}
+	return c.ID.String()
 }
 
 // PlanChart is which chart a release has, or changes to.

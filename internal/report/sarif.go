@@ -216,10 +216,16 @@ func problemSeverity(s finding.Severity) string {
 // ruleURL is the place of a rule in the catalogue.
 func ruleURL(code finding.Code) string {
 	page := home + "/blob/main/docs/findings.md"
-	if r, ok := finding.Lookup(string(code)); ok {
-		page += "#" + strings.ToLower(string(code)) + "-" + r.Name
+	if name := ruleName(code); name != "" {
+		page += "#" + strings.ToLower(string(code)) + "-" + name
 	}
 	return page
+}
+
+// ruleName is what a rule is called besides its code, "" for none.
+func ruleName(code finding.Code) string {
+	r, _ := finding.Lookup(string(code))
+	return r.Name
 }
 
 // helpOf is the long form of a rule in Markdown.
