@@ -7,8 +7,10 @@ import (
 
 // Object names an object, and a place that has to do with it.
 type Object struct {
-	Kind, Namespace, Name string
-	Pos                   Pos
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Pos       Pos    `json:"place,omitzero"`
 }
 
 // String is the object without its place, as messages name it.

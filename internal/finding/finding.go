@@ -23,8 +23,9 @@ const (
 
 // Pos is a place in a file. Line and Column count from 1, columns in characters.
 type Pos struct {
-	File         string
-	Line, Column int
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
 }
 
 // String gives file:line:column, the form that editors and terminals turn into a link.

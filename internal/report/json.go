@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // jsonSchema is where the schema of these reports is published. A change that old readers do not understand gets another
@@ -49,41 +48,22 @@ type (
 		Position    *jsonPosition    `json:"place,omitempty"`
 		Message     string           `json:"message"`
 		Fix         string           `json:"fix,omitempty"`
-		Related     []*jsonPosition  `json:"related,omitempty"`
-		Blocks      []*jsonReference `json:"blocks,omitempty"`
+		Related     []finding.Pos    `json:"related,omitempty"`
+		Blocks      []finding.Object `json:"blocks,omitempty"`
 		Fingerprint string           `json:"fingerprint"`
 		Silenced    bool             `json:"silenced,omitempty"`
 		Reason      string           `json:"reason,omitempty"`
 	}
+	// jsonPosition is where a finding is, with the line.
 	jsonPosition struct {
-		File      string `json:"file"`
-		Line      int    `json:"line,omitempty"`
-		Column    int    `json:"column,omitempty"`
+		finding.Pos
 		EndColumn int    `json:"endColumn,omitempty"`
 		Text      string `json:"text,omitempty"`
 	}
-	jsonReference struct {
-		Kind      string        `json:"kind"`
-		Namespace string        `json:"namespace,omitempty"`
-		Name      string        `json:"name"`
-		Position  *jsonPosition `json:"place,omitempty"`
-	}
 	jsonObject struct {
-		APIVersion string        `json:"apiVersion"`
-		Kind       string        `json:"kind"`
-		Namespace  string        `json:"namespace,omitempty"`
-		Name       string        `json:"name"`
-		Position   *jsonPosition `json:"place,omitempty"`
-		State      string        `json:"state"`
-		Reason     string        `json:"reason,omitempty"`
-		Message    string        `json:"message,omitempty"`
-		Version    string        `json:"version,omitempty"`
-		Revision   string        `json:"revision,omitempty"`
-		Digest     string        `json:"digest,omitempty"`
-		Path       string        `json:"path,omitempty"`
-		Duration   float64       `json:"durationSeconds,omitempty"`
-
-		BlockedBy *jsonReference `json:"blockedBy,omitempty"`
+		*Object
+		Duration  float64        `json:"durationSeconds,omitempty"`
+		BlockedBy finding.Object `json:"blockedBy,omitzero"`
 	}
 )
 
@@ -108,34 +88,30 @@ func writeJSON(w io.Writer, run *Run) error {
 		f.Silenced = i >= len(run.Findings)
 		out.Findings = append(out.Findings, f)
 	}
-	for _, o := range run.Objects {
-		out.Objects = append(out.Objects, jsonObject{
-			o.APIVersion, o.Kind, o.Namespace, o.Name, newJSONPosition(o.Pos), o.State, o.Reason, o.Message, o.Version, o.Revision,
-			o.Digest, o.Path, milliseconds(o.Duration), newJSONReference(o.BlockedBy),
-		})
+	for i := range run.Objects {
+		o := &run.Objects[i]
+		out.Objects = append(out.Objects, jsonObject{o, milliseconds(o.Duration), o.BlockedBy})
 	}
 	return Encode(w, out)
 }
 
-// findingList is what was found, in the shape that kubectl gives to any number of objects.
-type findingList struct {
-	APIVersion string        `json:"apiVersion"`
-	Kind       string        `json:"kind"`
-	Items      []jsonFinding `json:"items"`
-}
-
 // WriteFindings writes the findings of a run as one JSON List, or as one JSON object a line. All of them are there.
 func WriteFindings(w io.Writer, run *Run, lines bool) error {
-	list := findingList{"v1", "List", []jsonFinding{}}
+	list := []jsonFinding{}
 	all := cleaned(run.Findings, len(run.Findings))
 	prints := fingerprints(all)
 	for i := range all {
-		list.Items = append(list.Items, newJSONFinding(&all[i], prints[i]))
+		list = append(list, newJSONFinding(&all[i], prints[i]))
 	}
-	if !lines {
-		return Encode(w, list)
+	if lines {
+		return EncodeLines(w, list)
 	}
-	return EncodeLines(w, list.Items)
+	// The shape that kubectl gives to any number of objects.
+	return Encode(w, struct {
+		APIVersion string        `json:"apiVersion"`
+		Kind       string        `json:"kind"`
+		Items      []jsonFinding `json:"items"`
+	}{"v1", "List", list})
 }
 
 // milliseconds is a duration in seconds, without more digits than mean something.
@@ -144,30 +120,10 @@ func milliseconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 
 func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 	out := jsonFinding{
 		Code: f.Code, Rule: ruleName(f.Code), Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name,
-		Position: newJSONPosition(f.Pos), Message: f.Message, Fix: f.Fix, Fingerprint: fingerprint, Reason: f.Reason,
+		Message: f.Message, Fix: f.Fix, Related: f.Related, Blocks: f.Blocks, Fingerprint: fingerprint, Reason: f.Reason,
 	}
-	if out.Position != nil {
-		out.Position.EndColumn, out.Position.Text = endColumn(f), f.Line
-	}
-	for _, pos := range f.Related {
-		out.Related = append(out.Related, newJSONPosition(pos))
-	}
-	for _, o := range f.Blocks {
-		out.Blocks = append(out.Blocks, newJSONReference(o))
+	if f.Pos.File != "" {
+		out.Position = &jsonPosition{f.Pos, endColumn(f), f.Line}
 	}
 	return out
-}
-
-func newJSONReference(o finding.Object) *jsonReference {
-	if o == (finding.Object{}) {
-		return nil
-	}
-	return &jsonReference{o.Kind, o.Namespace, o.Name, newJSONPosition(o.Pos)}
-}
-
-func newJSONPosition(pos manifest.Pos) *jsonPosition {
-	if pos.File == "" {
-		return nil
-	}
-	return &jsonPosition{File: pos.File, Line: pos.Line, Column: pos.Column}
 }

@@ -43,15 +43,23 @@ type Run struct {
 
 // Object is what became of one object.
 type Object struct {
-	Cluster                           string // where there are several
-	APIVersion, Kind, Namespace, Name string
-	Pos                               manifest.Pos
-	State                             string // one of the constants below
-	Reason, Message                   string
-	Version, Revision, Digest, Path   string
-	Duration                          time.Duration
-	Component                         *Component     // nil unless a bill of materials is wanted
-	BlockedBy                         finding.Object // of an object in that state
+	Cluster    string       `json:"-"` // where there are several
+	APIVersion string       `json:"apiVersion"`
+	Kind       string       `json:"kind"`
+	Namespace  string       `json:"namespace,omitempty"`
+	Name       string       `json:"name"`
+	Pos        manifest.Pos `json:"place,omitzero"`
+	State      string       `json:"state"` // one of the constants below
+	Reason     string       `json:"reason,omitempty"`
+	Message    string       `json:"message,omitempty"`
+	Version    string       `json:"version,omitempty"`
+	Revision   string       `json:"revision,omitempty"`
+	Digest     string       `json:"digest,omitempty"`
+	Path       string       `json:"path,omitempty"`
+
+	Duration  time.Duration  `json:"-"`
+	Component *Component     `json:"-"` // nil unless a bill of materials is wanted
+	BlockedBy finding.Object `json:"-"` // of an object in that state
 }
 
 // Outdated is a chart in use, with what is published of it.
