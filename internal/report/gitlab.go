@@ -17,12 +17,8 @@ type gitlabIssue struct {
 }
 
 type gitlabLocation struct {
-	Path  string      `json:"path"`
-	Lines gitlabLines `json:"lines"`
-}
-
-type gitlabLines struct {
-	Begin int `json:"begin"`
+	Path  string         `json:"path"`
+	Lines map[string]int `json:"lines"`
 }
 
 func writeGitLab(w io.Writer, run *Run) error {
@@ -36,7 +32,7 @@ func writeGitLab(w io.Writer, run *Run) error {
 			Fingerprint: prints[i],
 			Severity:    gitlabSeverity(f.Severity),
 			// GitLab demands a place also of what has none.
-			Location: gitlabLocation{cmp.Or(f.Pos.File, "."), gitlabLines{max(1, f.Pos.Line)}},
+			Location: gitlabLocation{cmp.Or(f.Pos.File, "."), map[string]int{"begin": max(1, f.Pos.Line)}},
 		})
 	}
 	return Encode(w, issues)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/outline"
@@ -224,27 +225,14 @@ func objectRow(run *Run, o *Object) string {
 // escapeMarkdown escapes a text for a cell of a table: it shows as it is, with no markup, no links, no pictures that
 // the browser of a reader would load, and no rows of its own.
 func escapeMarkdown(s string) string {
-	var b strings.Builder
-	for _, r := range strings.TrimSpace(s) {
-		switch {
-		case r == '\n':
-			b.WriteString("<br>")
-		case r == '\r': // would end the row, and nothing in its place would join two words
-			b.WriteByte(' ')
-		case strings.ContainsRune("\\`*_{}[]()#+!|~$@:", r):
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '.' && strings.HasSuffix(b.String(), "www"): // would begin a link, as "://" would
-			b.WriteString("\\.")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '&':
-			b.WriteString("&amp;")
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return markdownEscapes().Replace(strings.TrimSpace(s))
 }
+
+var markdownEscapes = sync.OnceValue(func() *strings.Replacer {
+	// "\r" would end the row, and nothing in its place would join two words. "www." would begin a link, as "://" would.
+	pairs := []string{"\n", "<br>", "\r", " ", "<", "&lt;", ">", "&gt;", "&", "&amp;", "www.", "www\\."}
+	for _, r := range "\\`*_{}[]()#+!|~$@:" {
+		pairs = append(pairs, string(r), "\\"+string(r))
+	}
+	return strings.NewReplacer(pairs...)
+})

@@ -204,12 +204,7 @@ func cleanObject(o finding.Object) finding.Object {
 
 // clean drops what no format can hold (control characters, broken UTF-8) and shortens what is too long.
 func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && r < 0x20 || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
+	s = printableDiff(strings.ToValidUTF8(s, "\uFFFD"))
 	if len(s) <= maxText {
 		return s
 	}

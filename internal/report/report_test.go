@@ -192,7 +192,7 @@ func TestSARIF(t *testing.T) {
 		t.Errorf("related %+v", related)
 	}
 	for _, r := range run.Results {
-		if rule := run.Tool.Driver.Rules[r.RuleIndex]; rule.ID != r.RuleID || rule.Help == nil || rule.Help.Text == "" {
+		if rule := run.Tool["driver"].Rules[r.RuleIndex]; rule.ID != r.RuleID || rule.Help == nil || rule.Help.Text == "" {
 			t.Errorf("rule of %s: %+v", r.RuleID, rule)
 		}
 	}

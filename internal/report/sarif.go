@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"io"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -21,12 +22,12 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool        sarifTool                 `json:"tool"`
-		Invocations []sarifInvocation         `json:"invocations"`
-		Bases       map[string]sarifBase      `json:"originalUriBaseIds"`
-		Results     []sarifResult             `json:"results"`
-		ColumnKind  string                    `json:"columnKind"`
-		Properties  map[string]sarifSummaries `json:"properties,omitempty"`
+		Tool        map[string]sarifDriver          `json:"tool"`
+		Invocations []sarifInvocation               `json:"invocations"`
+		Bases       map[string]map[string]sarifText `json:"originalUriBaseIds"`
+		Results     []sarifResult                   `json:"results"`
+		ColumnKind  string                          `json:"columnKind"`
+		Properties  map[string]sarifSummaries       `json:"properties,omitempty"`
 	}
 	sarifSummaries struct {
 		Ready   int `json:"ready"`
@@ -37,9 +38,6 @@ type (
 		Resolved int `json:"resolved"`
 		Verified int `json:"verified"`
 	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
 	sarifDriver struct {
 		Name    string      `json:"name"`
 		Version string      `json:"version,omitempty"`
@@ -47,21 +45,18 @@ type (
 		Rules   []sarifRule `json:"rules"`
 	}
 	sarifRule struct {
-		ID            string         `json:"id"`
-		Name          string         `json:"name,omitempty"`
-		Short         *sarifText     `json:"shortDescription,omitempty"`
-		Full          *sarifText     `json:"fullDescription,omitempty"`
-		Help          *sarifText     `json:"help,omitempty"`
-		HelpURI       string         `json:"helpUri,omitempty"`
-		Configuration sarifLevel     `json:"defaultConfiguration"`
-		Properties    map[string]any `json:"properties,omitempty"`
+		ID            string            `json:"id"`
+		Name          string            `json:"name,omitempty"`
+		Short         *sarifText        `json:"shortDescription,omitempty"`
+		Full          *sarifText        `json:"fullDescription,omitempty"`
+		Help          *sarifText        `json:"help,omitempty"`
+		HelpURI       string            `json:"helpUri,omitempty"`
+		Configuration map[string]string `json:"defaultConfiguration"`
+		Properties    map[string]any    `json:"properties,omitempty"`
 	}
 	sarifText struct {
 		Text     string `json:"text"`
 		Markdown string `json:"markdown,omitempty"`
-	}
-	sarifLevel struct {
-		Level string `json:"level"`
 	}
 	sarifInvocation struct {
 		CommandLine   string              `json:"commandLine,omitempty"`
@@ -73,9 +68,6 @@ type (
 	sarifNotification struct {
 		Level   string    `json:"level"`
 		Message sarifText `json:"message"`
-	}
-	sarifBase struct {
-		Description sarifText `json:"description"`
 	}
 	sarifResult struct {
 		RuleID       string             `json:"ruleId"`
@@ -138,10 +130,11 @@ const (
 
 func writeSARIF(w io.Writer, run *Run) error {
 	all := slices.Concat(run.Findings, run.Silenced)
+	rules := sarifRules(all)
 	out := sarifRun{
-		Tool: sarifTool{sarifDriver{Name: "helmsrc", Version: run.Version, URI: home, Rules: sarifRules(all)}},
+		Tool: map[string]sarifDriver{"driver": {Name: "helmsrc", Version: run.Version, URI: home, Rules: rules}},
 		// The place of the root on this machine is private, and would make the reports of two machines differ.
-		Bases:      map[string]sarifBase{sarifRoot: {sarifText{Text: "the root of the repository"}}},
+		Bases:      map[string]map[string]sarifText{sarifRoot: {"description": {Text: "the root of the repository"}}},
 		Results:    []sarifResult{},
 		ColumnKind: "unicodeCodePoints",
 		Properties: map[string]sarifSummaries{"objects": {run.Ready, run.Failed, run.Blocked, run.Skipped, run.Resolved, run.Verified}},
@@ -160,7 +153,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 			continue
 		}
 		result := newSARIFResult(f, prints[i])
-		result.RuleIndex = slices.IndexFunc(out.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == string(f.Code) })
+		result.RuleIndex = slices.IndexFunc(rules, func(r sarifRule) bool { return r.ID == string(f.Code) })
 		if i >= len(run.Findings) {
 			result.Suppressions = []sarifSuppression{{"inSource", f.Reason}}
 		}
@@ -176,22 +169,20 @@ func writeSARIF(w io.Writer, run *Run) error {
 // sarifRules describes the rules that were broken.
 func sarifRules(findings []finding.Finding) []sarifRule {
 	codes := map[finding.Code]bool{}
-	rules := []sarifRule{}
 	for _, f := range findings {
-		if codes[f.Code] {
-			continue
-		}
 		codes[f.Code] = true
-		rules = append(rules, newSARIFRule(f.Code))
 	}
-	slices.SortFunc(rules, func(a, b sarifRule) int { return cmp.Compare(a.ID, b.ID) })
+	rules := []sarifRule{}
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		rules = append(rules, newSARIFRule(code))
+	}
 	return rules
 }
 
 func newSARIFRule(code finding.Code) sarifRule {
 	r, ok := finding.Lookup(string(code))
 	if !ok {
-		return sarifRule{ID: string(code), Configuration: sarifLevel{"error"}}
+		return sarifRule{ID: string(code), Configuration: map[string]string{"level": "error"}}
 	}
 	return sarifRule{
 		ID:            string(code),
@@ -200,7 +191,7 @@ func newSARIFRule(code finding.Code) sarifRule {
 		Full:          &sarifText{Text: r.Explanation},
 		Help:          &sarifText{Text: r.Explanation + "\n\n" + r.Fix, Markdown: helpOf(r)},
 		HelpURI:       ruleURL(code),
-		Configuration: sarifLevel{string(r.Severity)},
+		Configuration: map[string]string{"level": string(r.Severity)},
 		Properties:    map[string]any{"tags": []string{"flux", "helm"}, "precision": "very-high", "problem.severity": problemSeverity(r.Severity)},
 	}
 }
