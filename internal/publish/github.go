@@ -84,10 +84,7 @@ func appendFile(path, text string) error {
 
 // runOutputs are the outputs that every command has.
 func runOutputs(run *report.Run) []Output {
-	findings := map[finding.Severity]int{}
-	for _, f := range run.Findings {
-		findings[f.Severity]++
-	}
+	findings, of := report.Counts(run.Findings), run.Count
 	var failed []string
 	for _, o := range run.Objects {
 		if o.State == report.StateFailed && len(failed) < maxNamedFailures {
@@ -96,12 +93,12 @@ func runOutputs(run *report.Run) []Output {
 		}
 	}
 	return []Output{
-		{"ready", strconv.Itoa(run.Ready)},
-		{"resolved", strconv.Itoa(run.Resolved)},
-		{"verified", strconv.Itoa(run.Verified)},
-		{"failed", strconv.Itoa(run.Failed)},
-		{"blocked", strconv.Itoa(run.Blocked)},
-		{"skipped", strconv.Itoa(run.Skipped)},
+		{"ready", strconv.Itoa(of[report.StateReady])},
+		{"resolved", strconv.Itoa(of[report.StateResolved])},
+		{"verified", strconv.Itoa(of[report.StateVerified])},
+		{"failed", strconv.Itoa(of[report.StateFailed])},
+		{"blocked", strconv.Itoa(of[report.StateBlocked])},
+		{"skipped", strconv.Itoa(of[report.StateSuspended])},
 		{"errors", strconv.Itoa(findings[finding.Error])},
 		{"warnings", strconv.Itoa(findings[finding.Warning])},
 		{"notes", strconv.Itoa(findings[finding.Note])},

@@ -128,7 +128,7 @@ func TestPublish(t *testing.T) {
 	publish := func(o Reports) (*report.Run, []error) {
 		stdout.Reset()
 		stderr.Reset()
-		run := &report.Run{Command: "fetch", Failed: 1, Findings: found, Silenced: found, Objects: []report.Object{
+		run := &report.Run{Command: "fetch", Count: map[string]int{report.StateFailed: 1}, Findings: found, Silenced: found, Objects: []report.Object{
 			{Kind: "HelmChart", Name: "a\nb", State: report.StateFailed, Pos: here, BlockedBy: finding.Object{Name: "c", Pos: here}}, {Name: "d", State: report.StateReady, Pos: here},
 		}}
 		return run, p.Publish(t.Context(), &o, run, []Output{{"more", "x"}})

@@ -37,7 +37,7 @@ func billed() *Run {
 			},
 		}
 	}
-	return &Run{Command: "fetch", Version: "1.2.3", Started: time.Unix(1000, 0), Duration: time.Second, Failed: 1, Objects: []Object{
+	return &Run{Command: "fetch", Version: "1.2.3", Started: time.Unix(1000, 0), Duration: time.Second, Count: map[string]int{StateFailed: 1}, Objects: []Object{
 		{Kind: "HelmChart", Name: "a", Component: podinfo("HelmChart apps/a")},
 		{Kind: "HelmChart", Name: "b", Component: podinfo("HelmChart apps/b")},
 		{Kind: "HelmRelease", Name: "none"},
@@ -212,7 +212,7 @@ func TestInToto(t *testing.T) {
 // TestBillsComplete: a run in which nothing failed leaves nothing out.
 func TestBillsComplete(t *testing.T) {
 	run := billed()
-	run.Failed = 0
+	run.Count[StateFailed] = 0
 	for format, marks := range map[string]string{"cyclonedx": `"compositions"`, "spdx": "objects are not in it"} {
 		if complete, part := written(t, format, run), written(t, format, billed()); strings.Contains(complete, marks) || !strings.Contains(part, marks) {
 			t.Errorf("%s: %q is in the bill of a run that is complete, or in no other", format, marks)

@@ -75,7 +75,8 @@ type material struct {
 
 // materials puts the components of all objects together.
 func (r *Run) materials() *materials {
-	m := &materials{found: map[string]*material{}, failed: r.Failed + r.Blocked + r.Skipped + r.Interrupted()}
+	of := r.Count
+	m := &materials{found: map[string]*material{}, failed: of[StateFailed] + of[StateBlocked] + of[StateSuspended] + of[StateInterrupted]}
 	for i := range r.Objects {
 		if c := r.Objects[i].Component; c != nil {
 			m.found[m.add(c)].top = true

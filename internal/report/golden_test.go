@@ -24,14 +24,14 @@ var update = flag.Bool("update", false, "rewrite the expected reports")
 // reported are runs and plans that have everything that a report may say, and nothing.
 func reported() map[string]*Run {
 	usual := runs()["usual"]
-	usual.Resolved, usual.Verified = 3, 4
+	usual.Count[StateResolved], usual.Count[StateVerified] = 3, 4
 	usual.Findings = append(usual.Findings, finding.Finding{
 		Code: finding.ShortInterval, Severity: finding.Warning, Kind: "HelmChart", Namespace: "apps", Name: "podinfo",
 		Pos: manifest.Pos{File: "a.yaml", Line: 7, Column: 3}, Length: 4, Line: "  each: 1s", Message: "is short", Fix: "make it longer",
 	})
 	usual.Findings = append(usual.Findings, finding.Finding{Code: finding.Syntax, Severity: finding.Error, Pos: manifest.Pos{File: manifest.StdinName, Line: 2}, Message: "is no YAML"})
 	usual.Objects = append(usual.Objects, Object{Kind: "HelmRepository", Name: "valid", State: StateReady})
-	usual.Blocked = 1
+	usual.Count[StateBlocked] = 1
 	usual.Findings = append(usual.Findings, finding.Finding{
 		Code: finding.Unreachable, Severity: finding.Error, Kind: "HelmRepository", Name: "down", Pos: manifest.Pos{File: "a.yaml", Line: 3}, Message: "is down",
 		Blocks: []finding.Object{{Kind: "HelmRelease", Namespace: "apps", Name: "blocked", Pos: manifest.Pos{File: "b.yaml", Line: 9}}, {Kind: "HelmChart", Name: "other"}},
@@ -64,7 +64,7 @@ func reported() map[string]*Run {
 	planned.Findings = usual.Findings[:1]
 	planned.Plan.Changes = append(changes, twice, elsewhere, large)
 	return map[string]*Run{"usual": usual, "silenced": silenced, "plan": planned, "empty": runs()["empty"], "cut": {
-		Command: "fetch", Started: usual.Started, Duration: time.Second, Broken: true, Objects: []Object{{Kind: "HelmChart", Name: "x", State: StateInterrupted, Reason: "R", Message: "m"}},
+		Command: "fetch", Started: usual.Started, Duration: time.Second, Broken: true, Count: map[string]int{StateInterrupted: 1}, Objects: []Object{{Kind: "HelmChart", Name: "x", State: StateInterrupted, Reason: "R", Message: "m"}},
 	}}
 }
 

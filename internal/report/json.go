@@ -68,14 +68,17 @@ type (
 )
 
 func writeJSON(w io.Writer, run *Run) error {
-	n := counts(run.Findings)
+	n, of := Counts(run.Findings), run.Count
 	out := jsonReport{
 		Schema:   jsonSchema,
 		Version:  run.Version,
 		Command:  run.Command,
 		Started:  run.Started.UTC().Format(time.RFC3339),
 		Duration: milliseconds(run.Duration),
-		Summary:  jsonSummary{run.Ready, run.Resolved, run.Verified, run.Failed, run.Blocked, run.Skipped, run.Interrupted(), n[finding.Error], n[finding.Warning], n[finding.Note], run.silenced},
+		Summary: jsonSummary{
+			of[StateReady], of[StateResolved], of[StateVerified], of[StateFailed], of[StateBlocked], of[StateSuspended], of[StateInterrupted],
+			n[finding.Error], n[finding.Warning], n[finding.Note], run.silenced,
+		},
 		Findings: []jsonFinding{},
 		Omitted:  run.omitted,
 		Objects:  []jsonObject{},

@@ -52,22 +52,12 @@ func markdown(run *Run, most int) string {
 
 // sums says in one line how many objects and findings there are.
 func sums(run *Run) string {
-	n := counts(run.Findings)
-	objects := fmt.Sprintf("%d %s, ", run.Ready, run.called(StateReady))
-	if run.Resolved > 0 {
-		objects += fmt.Sprintf("%d resolved, ", run.Resolved)
-	}
-	if run.Verified > 0 {
-		objects += fmt.Sprintf("%d verified, ", run.Verified)
-	}
-	objects += fmt.Sprintf("%d %s, ", run.Failed, run.called(StateFailed))
-	if run.Blocked > 0 {
-		objects += fmt.Sprintf("%d blocked, ", run.Blocked)
-	}
-	objects += fmt.Sprintf("%d skipped", run.Skipped)
-	if cut := run.Interrupted(); cut > 0 {
-		objects += fmt.Sprintf(", %d not finished", cut)
-	}
+	n, of := Counts(run.Findings), run.Count
+	objects := Sum(
+		Part{of[StateReady], run.called(StateReady), true}, Part{of[StateResolved], "resolved", false}, Part{of[StateVerified], "verified", false},
+		Part{of[StateFailed], run.called(StateFailed), true}, Part{of[StateBlocked], "blocked", false}, Part{of[StateSuspended], "skipped", true},
+		Part{of[StateInterrupted], "not finished", false},
+	)
 	findings := fmt.Sprintf("%s, %s, %s", counted(n[finding.Error], "error"), counted(n[finding.Warning], "warning"), counted(n[finding.Note], "note"))
 	if run.silenced > 0 {
 		findings += fmt.Sprintf(", %d silenced", run.silenced)
@@ -98,7 +88,7 @@ func (p *page) errors(run *Run) {
 // warnings adds the other findings, folded.
 func (p *page) warnings(run *Run) {
 	missing := run.omitted
-	if counts(run.Findings)[finding.Error] > 0 {
+	if Counts(run.Findings)[finding.Error] > 0 {
 		missing = 0 // they are counted below the errors
 	}
 	p.folded("Warnings and notes", findingHeader, findingRows(run, false), missing)

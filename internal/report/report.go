@@ -22,20 +22,18 @@ import (
 // Run is what there is to report about a run. Files are relative to the root of the repository, with forward slashes;
 // those outside of it are absolute. Nothing in it is secret.
 type Run struct {
-	Command, Version       string
-	Started                time.Time
-	Duration               time.Duration
-	Findings               []finding.Finding
-	Silenced               []finding.Finding // by comments
-	ListSilenced           bool              // where a format can mark them; else they are counted at most
-	Objects                []Object
-	Ready, Failed, Skipped int
-	Resolved, Verified     int
-	Blocked                int        // by objects that failed
-	Broken                 bool       // it ended before it began
-	Plan                   *plan.Plan // nil unless the run made one
-	Outline                []*outline.Node
-	Outdated               []Outdated // what is published, where the run is about that
+	Command, Version string
+	Started          time.Time
+	Duration         time.Duration
+	Findings         []finding.Finding
+	Silenced         []finding.Finding // by comments
+	ListSilenced     bool              // where a format can mark them; else they are counted at most
+	Objects          []Object
+	Count            map[string]int // of objects by state; what failed need not be among them
+	Broken           bool           // it ended before it began
+	Plan             *plan.Plan     // nil unless the run made one
+	Outline          []*outline.Node
+	Outdated         []Outdated // what is published, where the run is about that
 
 	omitted  int // findings that were too many
 	silenced int // findings, listed or not
@@ -106,42 +104,43 @@ const (
 type format struct {
 	name  string
 	write func(w io.Writer, run *Run) error
+	bill  bool // of materials, which wants the components of objects
 }
 
 func formats() []format {
 	return []format{
-		{"github", writeGitHub},
-		{"gitlab", writeGitLab},
-		{"html", writeHTML},
-		{"json", writeJSON},
-		{"junit", writeJUnit},
-		{"markdown", writeMarkdown},
-		{"sarif", writeSARIF},
+		{"cyclonedx", writeCycloneDX, true},
+		{"github", writeGitHub, false},
+		{"gitlab", writeGitLab, false},
+		{"html", writeHTML, false},
+		{"intoto", writeInToto, true},
+		{"json", writeJSON, false},
+		{"junit", writeJUnit, false},
+		{"markdown", writeMarkdown, false},
+		{"sarif", writeSARIF, false},
+		{"spdx", writeSPDX, true},
 	}
 }
 
-// bills are the formats of bills of materials, which want the components of objects.
-func bills() []format {
-	return []format{{"cyclonedx", writeCycloneDX}, {"intoto", writeInToto}, {"spdx", writeSPDX}}
-}
-
 // Formats are the names of the formats for what was found, sorted.
-func Formats() []string { return names(formats()) }
+func Formats() []string { return names(false) }
 
 // Bills are the names of the formats of bills of materials, sorted.
-func Bills() []string { return names(bills()) }
+func Bills() []string { return names(true) }
 
-func names(formats []format) []string {
+func names(bills bool) []string {
 	var names []string
-	for _, f := range formats {
-		names = append(names, f.name)
+	for _, f := range formats() {
+		if f.bill == bills {
+			names = append(names, f.name)
+		}
 	}
 	return names
 }
 
 // Write writes a run in a format. The same run gives the same bytes.
 func Write(w io.Writer, format string, run *Run) error {
-	for _, f := range slices.Concat(formats(), bills()) {
+	for _, f := range formats() {
 		if f.name != format {
 			continue
 		}
@@ -292,22 +291,29 @@ func fingerprints(findings []finding.Finding) []string {
 	return prints
 }
 
-// counts are the numbers of findings by severity.
-func counts(findings []finding.Finding) map[finding.Severity]int {
+// A Part says how many objects have something in common.
+type Part struct {
+	Count  int
+	Word   string
+	Always bool // also where there are none
+}
+
+// Sum joins parts to a line.
+func Sum(parts ...Part) string {
+	var texts []string
+	for _, p := range parts {
+		if p.Count > 0 || p.Always {
+			texts = append(texts, fmt.Sprintf("%d %s", p.Count, p.Word))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Counts are the numbers of findings by severity.
+func Counts(findings []finding.Finding) map[finding.Severity]int {
 	n := map[finding.Severity]int{}
 	for _, f := range findings {
 		n[f.Severity]++
-	}
-	return n
-}
-
-// Interrupted is the number of objects that were not finished.
-func (r *Run) Interrupted() int {
-	n := 0
-	for _, o := range r.Objects {
-		if o.State == StateInterrupted {
-			n++
-		}
 	}
 	return n
 }

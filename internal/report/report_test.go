@@ -42,7 +42,8 @@ func runs() map[string]*Run {
 		},
 		"many": many,
 		"usual": {
-			Command: "fetch", Version: "1.2.3", Started: started, Duration: 3400 * time.Millisecond, Ready: 1, Failed: 2, Skipped: 1,
+			Command: "fetch", Version: "1.2.3", Started: started, Duration: 3400 * time.Millisecond,
+			Count: map[string]int{StateReady: 1, StateFailed: 2, StateSuspended: 1, StateInterrupted: 1},
 			Findings: []finding.Finding{
 				{
 					Code: finding.DuplicateObject, Severity: finding.Error, Kind: "HelmChart", Namespace: "apps", Name: "podinfo",

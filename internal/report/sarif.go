@@ -130,18 +130,18 @@ const (
 
 func writeSARIF(w io.Writer, run *Run) error {
 	all := slices.Concat(run.Findings, run.Silenced)
-	rules := sarifRules(all)
+	rules, of := sarifRules(all), run.Count
 	out := sarifRun{
 		Tool: map[string]sarifDriver{"driver": {Name: "helmsrc", Version: run.Version, URI: home, Rules: rules}},
 		// The place of the root on this machine is private, and would make the reports of two machines differ.
 		Bases:      map[string]map[string]sarifText{sarifRoot: {"description": {Text: "the root of the repository"}}},
 		Results:    []sarifResult{},
 		ColumnKind: "unicodeCodePoints",
-		Properties: map[string]sarifSummaries{"objects": {run.Ready, run.Failed, run.Blocked, run.Skipped, run.Resolved, run.Verified}},
+		Properties: map[string]sarifSummaries{"objects": {of[StateReady], of[StateFailed], of[StateBlocked], of[StateSuspended], of[StateResolved], of[StateVerified]}},
 	}
 	invocation := sarifInvocation{
 		CommandLine: "helmsrc " + run.Command,
-		Successful:  run.Interrupted() == 0 && !run.Broken,
+		Successful:  of[StateInterrupted] == 0 && !run.Broken,
 		Start:       run.Started.UTC().Format(time.RFC3339),
 		End:         run.Started.Add(run.Duration).UTC().Format(time.RFC3339),
 	}

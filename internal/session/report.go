@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -108,9 +107,7 @@ func (w *Worker) Conceal(o *report.Object) {
 // failure.
 func (w *Worker) Report(objects []report.Object) *report.Run {
 	reported, silenced := w.Console.Findings()
-	run := &report.Run{
-		Findings: reported, Silenced: silenced, Objects: objects, Failed: w.Unusable + w.Unselected,
-	}
+	run := &report.Run{Findings: reported, Silenced: silenced, Objects: objects, Count: map[string]int{}}
 	first := firstErrors(run.Findings)
 	type failure struct{ kind, namespace, name, message string }
 	failed := map[failure]bool{}
@@ -118,23 +115,13 @@ func (w *Worker) Report(objects []report.Object) *report.Run {
 		o := &objects[i]
 		o.Message = auth.RedactText(o.Message)
 		w.Conceal(o)
-		switch o.State {
-		case report.StateReady:
-			run.Ready++
-		case report.StateResolved:
-			run.Resolved++
-		case report.StateVerified:
-			run.Verified++
-		case report.StateSuspended:
-			run.Skipped++
-		case report.StateBlocked:
-			run.Blocked++
-		case report.StateFailed:
+		run.Count[o.State]++
+		if o.State == report.StateFailed {
 			o.Message = cmp.Or(o.Message, first[store.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}])
 			failed[failure{o.Kind, o.Namespace, o.Name, o.Message}] = true
 		}
 	}
-	run.Failed += len(failed)
+	run.Count[report.StateFailed] = w.Unusable + w.Unselected + len(failed)
 	return run
 }
 
@@ -167,24 +154,15 @@ func (w *Worker) Summary(run *report.Run) string {
 	if w.Purpose.Lists {
 		resolved = "read"
 	}
-	var parts []string
-	for _, p := range []struct {
-		count  int
-		word   string
-		always bool
-	}{
-		{run.Ready, "ready", !w.Purpose.Chooses},
-		{run.Verified, "verified", w.Purpose.Verifies},
-		{run.Resolved, resolved, w.Purpose.Chooses && !w.Purpose.Verifies},
-		{run.Failed, "failed", true},
-		{run.Blocked, "blocked", false},
-		{run.Skipped, "skipped", true},
-		{run.Interrupted(), "not finished", false},
-		{w.Unreadable, "unreadable", false},
-	} {
-		if p.count > 0 || p.always {
-			parts = append(parts, fmt.Sprintf("%d %s", p.count, p.word))
-		}
-	}
-	return strings.Join(parts, ", ")
+	of, chooses := run.Count, w.Purpose.Chooses
+	return report.Sum(
+		report.Part{Count: of[report.StateReady], Word: "ready", Always: !chooses},
+		report.Part{Count: of[report.StateVerified], Word: "verified", Always: w.Purpose.Verifies},
+		report.Part{Count: of[report.StateResolved], Word: resolved, Always: chooses && !w.Purpose.Verifies},
+		report.Part{Count: of[report.StateFailed], Word: "failed", Always: true},
+		report.Part{Count: of[report.StateBlocked], Word: "blocked"},
+		report.Part{Count: of[report.StateSuspended], Word: "skipped", Always: true},
+		report.Part{Count: of[report.StateInterrupted], Word: "not finished"},
+		report.Part{Count: w.Unreadable, Word: "unreadable"},
+	)
 }
