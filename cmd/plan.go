@@ -163,7 +163,7 @@ func (o *planOptions) print(a *app, p *plan.Plan) error {
 	case "json":
 		return report.WritePlan(a.env.Stdout, p)
 	case "jsonl":
-		return report.WritePlanLines(a.env.Stdout, p)
+		return report.EncodeLines(a.env.Stdout, p.Changes)
 	case "markdown":
 		_, err := fmt.Fprint(a.env.Stdout, report.PlanMarkdown(p))
 		return err

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/report"
 )
 
 // version is set by the linker in releases; other builds report their module's.
@@ -44,9 +44,7 @@ func (a *app) printVersion(format string) (int, error) {
 	var err error
 	switch format {
 	case "json":
-		encoder := json.NewEncoder(a.env.Stdout)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(about)
+		err = report.Encode(a.env.Stdout, about)
 	case "yaml":
 		var text []byte
 		if text, err = yaml.Marshal(about); err == nil {

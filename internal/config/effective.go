@@ -14,6 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/records"
+	"github.com/helmsrc/helmsrc/internal/report"
 )
 
 // effectiveValue is what a flag of a command is set to, and by what.
@@ -124,7 +125,7 @@ func (c *Config) Write(w io.Writer, asked *cobra.Command, format string) error {
 	case ByCommand:
 		commands := maps.Clone(values)
 		delete(commands, "")
-		return writeJSON(w, struct {
+		return report.Encode(w, struct {
 			File     string                               `json:"file,omitempty"`
 			Values   map[string]effectiveValue            `json:"values"`
 			Commands map[string]map[string]effectiveValue `json:"commands"`

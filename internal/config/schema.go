@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -10,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/helmsrc/helmsrc/internal/report"
 )
 
 // schemaID is where the schema is published.
@@ -51,14 +52,7 @@ func schemaOf(root *cobra.Command) *schema {
 }
 
 // WriteSchema writes the JSON Schema of configuration files, which follows from the flags of the commands.
-func WriteSchema(w io.Writer, root *cobra.Command) error { return writeJSON(w, schemaOf(root)) }
-
-func writeJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
+func WriteSchema(w io.Writer, root *cobra.Command) error { return report.Encode(w, schemaOf(root)) }
 
 func objectSchema() *schema {
 	return &schema{Type: "object", Properties: map[string]*schema{}, Additional: new(bool)}

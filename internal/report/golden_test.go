@@ -153,7 +153,7 @@ func TestRefused(t *testing.T) {
 	run := reported()["plan"]
 	_, annotations := Annotations(refusing{}, run, 1)
 	for name, err := range map[string]error{
-		"annotations": annotations, "plan": WritePlan(refusing{}, run.Plan), "lines": WritePlanLines(refusing{}, run.Plan),
+		"annotations": annotations, "plan": WritePlan(refusing{}, run.Plan), "lines": EncodeLines(refusing{}, run.Plan.Changes),
 		"report": Write(refusing{}, "json", run), "table": MarkdownTable(refusing{}, []string{"A"}, nil),
 	} {
 		if !errors.Is(err, io.ErrClosedPipe) {
@@ -188,7 +188,7 @@ func TestRefused(t *testing.T) {
 func TestPlanLines(t *testing.T) {
 	p := &plan.Plan{Changes: []plan.Change{{Chart: "app >1 <2"}, {Chart: "b"}}}
 	var b bytes.Buffer
-	if err := WritePlanLines(&b, p); err != nil || strings.Count(b.String(), "\n") != 2 || !strings.Contains(b.String(), `"app >1 <2"`) {
+	if err := EncodeLines(&b, p.Changes); err != nil || strings.Count(b.String(), "\n") != 2 || !strings.Contains(b.String(), `"app >1 <2"`) {
 		t.Errorf("%s: %v", b.String(), err)
 	}
 	if page := PlanMarkdown(p); strings.Contains(page, "no room") {

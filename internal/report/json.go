@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"io"
 	"slices"
 	"time"
@@ -129,4 +130,24 @@ func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 		out.Position = &jsonPosition{f.Pos, endColumn(f), f.Line}
 	}
 	return out
+}
+
+// Encode writes a JSON document for programs and for people.
+func Encode(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+// EncodeLines writes one JSON object a line.
+func EncodeLines[T any](w io.Writer, items []T) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for i := range items {
+		if err := e.Encode(&items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

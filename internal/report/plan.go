@@ -54,9 +54,6 @@ func WritePlan(w io.Writer, p *plan.Plan) error {
 	return Encode(w, &planList{planSchema, "v1", "List", of.Against, of.Summary, of.Releases})
 }
 
-// WritePlanLines writes a plan as one JSON object a line, for each release one.
-func WritePlanLines(w io.Writer, p *plan.Plan) error { return EncodeLines(w, p.Changes) }
-
 // maxComment is what GitHub takes as a comment; GitLab takes more.
 const maxComment = 65_000
 

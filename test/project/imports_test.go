@@ -46,7 +46,7 @@ var imports = map[string][]string{
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
 	"internal/kustomize": {"internal/bound"},
-	"internal/config":    {"internal/auth", "internal/bound", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/records"},
+	"internal/config":    {"internal/auth", "internal/bound", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/records", "internal/report"},
 
 	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
