@@ -93,7 +93,7 @@ type cacheEntry struct {
 
 func newCacheListCommand(a *app) *cobra.Command {
 	var o cacheOptions
-	var format otherFormat
+	format := otherFormat("table", "wide", "json", "jsonl")
 	c := &cobra.Command{
 		Use:   "ls",
 		Short: "List the entries of the cache",
@@ -103,16 +103,14 @@ came from several sources is listed once for each.`,
 		Args:    noArguments,
 	}
 	o.addDir(c.Flags())
-	format.add(c.Flags(), "table", "wide", "json", "jsonl")
+	format.add(a, c)
+	json := addJSON(c.Flags())
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
-		if err := format.check(); err != nil {
-			return exit.Usage, err
-		}
 		entries, err := o.entries(a)
 		if err != nil {
 			return exit.Failed, err
 		}
-		if format.json {
+		if *json {
 			format.format = "jsonl"
 		}
 		return exit.OK, cacheColumns().Print(a.env.Stdout, format.format, a.paper, entries)

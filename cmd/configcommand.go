@@ -7,7 +7,7 @@ import (
 )
 
 func newConfigCommand(a *app) *cobra.Command {
-	var o otherFormat
+	o := otherFormat("yaml", "json")
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Print the effective configuration and where each value comes from",
@@ -25,12 +25,10 @@ with settings of its own. Relative paths in it are relative to its directory.`,
 		Args:        noSubcommand,
 		Annotations: map[string]string{config.Annotation: "true"},
 	}
-	o.add(c.Flags(), "yaml", "json")
+	o.add(a, c)
+	json := addJSON(c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.check(); err != nil {
-			return err
-		}
-		if o.json && o.format == o.otherwise {
+		if *json && o.format == "yaml" {
 			o.format = config.ByCommand
 		}
 		return a.config.Write(a.env.Stdout, cmd, o.format)

@@ -15,7 +15,7 @@ import (
 )
 
 func newExplainCommand(a *app) *cobra.Command {
-	var o otherFormat
+	o := otherFormat("text", "json")
 	c := &cobra.Command{
 		Use:     "explain [CODE...]",
 		GroupID: groupManifests,
@@ -33,9 +33,10 @@ CODE, all codes are listed. A name such as chart-in-url is accepted as well.`,
 			return codes, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	o.add(c.Flags(), "text", "json")
+	o.add(a, c)
+	json := addJSON(c.Flags())
 	c.RunE = a.runner(func(_ context.Context, args []string) (int, error) {
-		if err := a.explain(&o, args); err != nil {
+		if err := a.explain(*json || o.format == "json", args); err != nil {
 			return exit.Usage, err
 		}
 		return exit.OK, nil
@@ -43,15 +44,12 @@ CODE, all codes are listed. A name such as chart-in-url is accepted as well.`,
 	return c
 }
 
-func (a *app) explain(o *otherFormat, args []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
+func (a *app) explain(json bool, args []string) error {
 	rules, err := rulesNamed(args)
 	switch {
 	case err != nil:
 		return err
-	case o.json || o.format == "json":
+	case json:
 		return explainJSON(a.env.Stdout, rules)
 	case len(args) == 0:
 		return listRules(a.env.Stdout, a.paper, rules)

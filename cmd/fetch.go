@@ -5,11 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
 func newFetchCommand(a *app) *cobra.Command {
-	o := &runOptions{}
+	o := &runOptions{output: objectFormat()}
 	c := &cobra.Command{
 		Use:     "fetch -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -43,8 +42,8 @@ file is out of date, 5 only failures that may pass on a retry, 130 interrupted.`
 	o.input.addLookup(c.Flags())
 	o.input.addSince(c.Flags())
 	o.report.addBilled(c.Flags(), annotatedImages)
-	o.output.addFormat(c.Flags())
-	o.output.addEvents(c.Flags())
+	o.output.add(a, c)
+	c.Flags().BoolVar(&o.events, "events", false, "print the Events of each object after it")
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
 	o.store.addWriting(c.Flags())
@@ -57,10 +56,7 @@ file is out of date, 5 only failures that may pass on a retry, 130 interrupted.`
 	o.addFollow(c.Flags())
 	o.addFlat(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := o.output.check(a.env); err != nil {
-			return exit.Usage, err
-		}
-		return a.runReconciliation(ctx, o, args, a.printDocuments(&o.output))
+		return a.runReconciliation(ctx, o, args, a.printDocuments(o.output.format, o.events))
 	})
 	return c
 }

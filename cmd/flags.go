@@ -15,7 +15,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/session"
-	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // inputOptions say which objects a command works on.
@@ -42,6 +41,14 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	o.render.add(fs)
 }
 
+// forgiven is an exit code with --exit-zero.
+func (o *inputOptions) forgiven(code int) int {
+	if o.exitZero && code != exit.Interrupted && code != exit.Usage {
+		return exit.OK
+	}
+	return code
+}
+
 // addLookup is for the commands that need what the objects refer to.
 func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.LookupDirs, "lookup-dir", nil, "`directory` that is searched, with its subdirectories, for objects that the input refers to and for kustomizations that build it (repeatable)")
@@ -50,26 +57,6 @@ func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
 // addSince is for the commands that can be about a change.
 func (o *inputOptions) addSince(fs *pflag.FlagSet) {
 	fs.StringVar(&o.since, "changed-since", "", "only objects to which a file contributes that differs from a Git `revision`, such as origin/main, in all clusters of the repository given with -f")
-}
-
-// outputOptions say how documents are printed.
-type outputOptions struct {
-	format   string
-	template *status.Template // of the format, nil for a format without one
-	events   bool
-}
-
-func (o *outputOptions) addFormat(fs *pflag.FlagSet) {
-	o.addFormatDefault(fs, "", " (default: table on a terminal, else yaml)")
-}
-
-func (o *outputOptions) addFormatDefault(fs *pflag.FlagSet, format, otherwise string) {
-	fs.StringVarP(&o.format, "output", "o", format, "`format` of stdout: yaml, json, jsonl, table, wide, name, or, as in kubectl, jsonpath=... or go-template=..."+otherwise)
-	config.SetChoices(fs, "output", "yaml", "json", "jsonl", "table", "wide", "name", status.JSONPath, status.GoTemplate)
-}
-
-func (o *outputOptions) addEvents(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.events, "events", false, "print the Events of each object after it")
 }
 
 // storeOptions say where artifacts are kept and how they are named.
@@ -208,14 +195,4 @@ func named(flag, file string) error {
 		return exit.Usagef("--%s: %s is a directory", flag, file)
 	}
 	return nil
-}
-
-// oneOf refuses a flag's value that is not in the list.
-func oneOf(flag, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
-	}
-	return exit.Usagef("--%s: %q is not one of %s", flag, value, strings.Join(allowed, ", "))
 }

@@ -13,14 +13,14 @@ import (
 // mergeOptions are the flags of merge.
 type mergeOptions struct {
 	input       inputOptions // of status: all of it
-	output      outputOptions
+	output      formatFlag
 	report      reportOptions
 	store       storeOptions
 	concurrency int
 }
 
 func newMergeCommand(a *app) *cobra.Command {
-	o := &mergeOptions{}
+	o := &mergeOptions{output: objectFormat()}
 	c := &cobra.Command{
 		Use:     "merge DIR...",
 		GroupID: groupArtifacts,
@@ -42,12 +42,12 @@ shard is missing, 3 an artifact was altered.`,
 	fs := c.Flags()
 	o.store.addDir(fs)
 	o.store.addAddress(fs)
-	o.output.addFormat(fs)
+	o.output.add(a, c)
 	o.report.add(fs)
 	fs.IntVar(&o.concurrency, "concurrency", 8, "`number` of objects that are copied at a time")
 	fs.BoolVar(&o.input.exitZero, "exit-zero", false, "exit 0 also when an object failed")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := errors.Join(o.output.check(a.env), o.report.check(true), o.store.check(a)); err != nil {
+		if err := errors.Join(o.report.check(true), o.store.check(a)); err != nil {
 			return exit.Usage, err
 		}
 		if o.concurrency < 1 {
@@ -64,7 +64,7 @@ func (a *app) merge(ctx context.Context, o *mergeOptions, args []string) (int, e
 		return code, err
 	}
 	o.input.AllowEmpty = true
-	rest, err := a.status(ctx, &o.input, &o.output, &o.store, &o.report, nil)
+	rest, err := a.status(ctx, &o.input, o.output.format, &o.store, &o.report, nil)
 	if o.input.exitZero {
 		return rest, err
 	}

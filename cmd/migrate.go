@@ -22,11 +22,11 @@ import (
 type migrateOptions struct {
 	migration.Options
 	run    runOptions
-	format recordOptions
+	format formatFlag
 }
 
 func newMigrateCommand(a *app) *cobra.Command {
-	o := &migrateOptions{}
+	o := &migrateOptions{format: recordFormat()}
 	c := &cobra.Command{
 		Use:     "migrate -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
@@ -75,16 +75,13 @@ unreadable input, 4 with --exit-code or --check, something changed or would chan
 	o.run.store.addDir(fs)
 	o.run.addFetch(fs)
 	o.run.addTrust(fs)
-	o.format.add(fs)
+	o.format.add(a, c)
 	fs.BoolVar(&o.Prove, "prove", true, "resolve before and after, and edit nothing that changes a chart or values")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print a unified diff, write nothing")
 	fs.BoolVar(&o.Check, "check", false, "write nothing, exit 4 if something would change")
 	addExitCode(fs, &o.ExitCode, "something changed, or would change with --dry-run")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.Must = o.Prove && fs.Changed("prove")
-		if err := errors.Join(o.format.check(a.env)); err != nil {
-			return exit.Usage, err
-		}
 		if slices.Contains(splitNames(o.run.input.files), "-") {
 			return exit.Usage, &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
 		}

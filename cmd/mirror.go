@@ -43,11 +43,11 @@ type mirrorOptions struct {
 	plain   bool
 	dryRun  bool
 	rewrite bool
-	format  recordOptions
+	format  formatFlag
 }
 
 func newMirrorCommand(a *app) *cobra.Command {
-	o := &mirrorOptions{}
+	o := &mirrorOptions{format: recordFormat()}
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "mirror -f FILE... --to oci://REGISTRY/PREFIX [[KIND/][NAMESPACE/]NAME...]",
@@ -86,7 +86,7 @@ retry, 130 interrupted.`,
 	flags.BoolVar(&o.rewrite, "rewrite", false, "edit the sources in the manifests, and the lock file, to use the registry")
 	o.run.addCarried(flags)
 	addFrom(&o.run.Lock, flags)
-	o.format.add(flags)
+	o.format.add(a, c)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.check(a, args); err != nil {
 			return exit.Usage, err
@@ -104,7 +104,7 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 	offline := o.run.Reconcile.Offline
 	o.run.Lock.Locked = true
 	o.to = strings.TrimRight(o.to, "/")
-	if err := cmp.Or(o.run.complete(a), o.format.check(a.env)); err != nil {
+	if err := o.run.complete(a); err != nil {
 		return err
 	}
 	given, _ := splitArguments(args, len(o.run.input.files) == 0) // an error is reported when they are read

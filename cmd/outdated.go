@@ -12,7 +12,7 @@ import (
 
 func newOutdatedCommand(a *app) *cobra.Command {
 	o := asking()
-	var format recordOptions
+	format := recordFormat()
 	var all, fail bool
 	c := &cobra.Command{
 		GroupID: groupCharts,
@@ -40,13 +40,10 @@ failures that may pass on a retry, 130 interrupted.`,
 	o.addListing(c)
 	addLockFile(&o.Lock, c.Flags())
 	o.Lock.Current = true
-	format.add(c.Flags())
+	format.add(a, c)
 	c.Flags().BoolVar(&all, "all", false, "also list what is up to date")
 	addExitCode(c.Flags(), &fail, "something is outdated", "fail")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := format.check(a.env); err != nil {
-			return exit.Usage, err
-		}
 		outdated := false
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 			list := []listing.Published{}

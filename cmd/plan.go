@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
@@ -30,14 +29,14 @@ import (
 type planOptions struct {
 	foresee.Options
 	run          runOptions
-	format       string
+	format       formatFlag
 	render       bool
 	helm         helmOptions
 	failOnChange bool
 }
 
 func newPlanCommand(a *app) *cobra.Command {
-	o := &planOptions{}
+	o := &planOptions{format: formatFlag{format: tableFormat, formats: []string{tableFormat, "wide", "json", "jsonl", "markdown"}, templates: true}}
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "plan -f FILE... [[HelmRelease/][NAMESPACE/]NAME...]",
@@ -78,8 +77,7 @@ retry.`,
 	fs.BoolVar(&o.Strip, "strip", true, "leave out of --render what every new version changes in metadata: the labels helm.sh/chart and app.kubernetes.io/version, and checksums")
 	o.helm.add(fs)
 	addExitCode(fs, &o.failOnChange, "anything would happen to a HelmRelease", "fail-on-change")
-	fs.StringVarP(&o.format, "output", "o", "table", "`format` of stdout: table, wide, json, jsonl, markdown, or, as in kubectl, jsonpath=... or go-template=...")
-	config.SetChoices(fs, "output", "table", "wide", "json", "jsonl", "markdown", status.JSONPath, status.GoTemplate)
+	o.format.add(a, c)
 	o.run.input.add(fs)
 	o.run.input.addLookup(fs)
 	o.run.report.add(fs)
@@ -89,9 +87,6 @@ retry.`,
 	addFrom(&o.run.Lock, fs)
 	o.run.addTrust(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := formatOf(o.format, "table", "wide", "json", "jsonl", "markdown"); err != nil {
-			return exit.Usage, err
-		}
 		if err := cmp.Or(o.helm.check(), o.run.begin(a, args)); err != nil {
 			return exit.Usage, err
 		}
@@ -152,14 +147,14 @@ func planOutputs(p *plan.Plan) []publish.Output {
 }
 
 func (o *planOptions) print(a *app, p *plan.Plan) error {
-	if template, err := status.ParseTemplate(o.format); template != nil || err != nil {
+	if template, err := status.ParseTemplate(o.format.format); template != nil || err != nil {
 		var b bytes.Buffer
-		if err == nil {
-			err = report.WritePlan(&b, p)
+		if err = cmp.Or(err, report.WritePlan(&b, p)); err != nil {
+			return err
 		}
-		return executeTemplate(a.env.Stdout, template, err, json.RawMessage(b.Bytes()))
+		return template.Execute(a.env.Stdout, json.RawMessage(b.Bytes()))
 	}
-	switch o.format {
+	switch o.format.format {
 	case "json":
 		return report.WritePlan(a.env.Stdout, p)
 	case "jsonl":
@@ -168,7 +163,7 @@ func (o *planOptions) print(a *app, p *plan.Plan) error {
 		_, err := fmt.Fprint(a.env.Stdout, report.PlanMarkdown(p))
 		return err
 	}
-	return tabulatePlan(a.env.Stdout, a.paper, p, o.format == "wide")
+	return tabulatePlan(a.env.Stdout, a.paper, p, o.format.format == "wide")
 }
 
 // shownName is the name of a HelmRelease, with the group of one of Flux 1.

@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
 func newResolveCommand(a *app) *cobra.Command {
 	o := choosing()
+	o.output = objectFormat()
 	c := &cobra.Command{
 		Use:     "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -29,7 +29,7 @@ with the status that a controller would show at that moment.`,
 	o.input.addLookup(c.Flags())
 	o.input.addSince(c.Flags())
 	o.report.addBilled(c.Flags(), "")
-	o.output.addFormat(c.Flags())
+	o.output.add(a, c)
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
 	o.addFetch(c.Flags())
@@ -37,18 +37,15 @@ with the status that a controller would show at that moment.`,
 	addFrom(&o.Lock, c.Flags())
 	o.addFollow(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := o.output.check(a.env); err != nil {
-			return exit.Usage, err
-		}
-		return a.runReconciliation(ctx, o, args, a.printResolutions(&o.output))
+		return a.runReconciliation(ctx, o, args, a.printResolutions(o.output.format))
 	})
 	return c
 }
 
-func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error {
-	switch o.format {
+func (a *app) printResolutions(format string) func([]*reconcile.Result) error {
+	switch format {
 	case "yaml", "name", "table":
-		return a.printDocuments(o)
+		return a.printDocuments(format, false)
 	}
 	return func(results []*reconcile.Result) error {
 		var list []listing.Resolution
@@ -57,6 +54,6 @@ func (a *app) printResolutions(o *outputOptions) func([]*reconcile.Result) error
 				list = append(list, a.lister.Resolution(r))
 			}
 		}
-		return listing.ResolutionColumns().Print(a.env.Stdout, o.format, a.paper, list)
+		return listing.ResolutionColumns().Print(a.env.Stdout, format, a.paper, list)
 	}
 }

@@ -28,7 +28,8 @@ type runOptions struct {
 	session.Options
 	session.Batch
 	input   inputOptions
-	output  outputOptions
+	output  formatFlag
+	events  bool // are printed, too
 	store   storeOptions
 	cache   cacheOptions
 	ambient config.Ambient
@@ -132,10 +133,7 @@ func (o *runOptions) bill(a *app, st *store.Store) *listing.Bill {
 
 // conclude writes the reports of a run, and returns its exit code. What was printed may have failed.
 func (a *app) conclude(ctx context.Context, o *runOptions, run *report.Run, outputs []publish.Output, code int, printed error) (int, error) {
-	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {
-		code = exit.OK
-	}
-	code = a.report(ctx, &o.report, run, outputs, code)
+	code = a.report(ctx, &o.report, run, outputs, o.input.forgiven(code))
 	if printed != nil {
 		return code, fmt.Errorf("stdout: %w", printed)
 	}
@@ -161,14 +159,14 @@ func (a *app) sum(text string) {
 }
 
 // printDocuments writes the documents in the order of the results.
-func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
+func (a *app) printDocuments(format string, events bool) func([]*reconcile.Result) error {
 	return func(results []*reconcile.Result) error {
 		var rows overview.Table
-		shown := *o
-		if o.format == tableFormat {
-			shown.format = string(status.Wide) // of events
+		shown := status.Format(format)
+		if format == tableFormat {
+			shown = status.Wide // of events
 		}
-		encoder, err := status.NewEncoder(a.env.Stdout, status.Format(shown.format), a.now())
+		encoder, err := status.NewEncoder(a.env.Stdout, shown, a.now())
 		if err != nil {
 			return err
 		}
@@ -182,14 +180,14 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 			if err != nil {
 				return err
 			}
-			if shown.format != o.format {
+			if format == tableFormat {
 				row := a.worker.ResultObject(r)
 				a.worker.Conceal(&row)
 				rows.Add(doc, row)
 			} else if err := encoder.Encode(doc); err != nil {
 				return err
 			}
-			if !o.events {
+			if !events {
 				continue
 			}
 			for _, e := range r.Events {
@@ -215,20 +213,3 @@ func (a *app) printDocuments(o *outputOptions) func([]*reconcile.Result) error {
 
 // tableFormat has a row of each release.
 const tableFormat = "table"
-
-// check gives the format its default: a table for people, and else what other programs read.
-func (o *outputOptions) check(env *Env) error {
-	switch {
-	case o.format != "":
-	case env.Reads != nil && env.Reads():
-		o.format = tableFormat
-	default:
-		o.format = string(status.YAML)
-	}
-	if err := formatOf(o.format, "yaml", "json", "jsonl", tableFormat, "wide", "name"); err != nil {
-		return err
-	}
-	var err error
-	o.template, err = status.ParseTemplate(o.format)
-	return err
-}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/recorded"
 	"github.com/helmsrc/helmsrc/internal/report"
-
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 func newStatusCommand(a *app) *cobra.Command {
 	var in inputOptions
-	var out outputOptions
+	out := objectFormat()
 	var reports reportOptions
 	storage := storeOptions{}
 	c := &cobra.Command{
@@ -37,26 +37,20 @@ artifact was altered.`,
 	}
 	in.add(c.Flags())
 	in.render.addSources(c.Flags())
-	out.addFormat(c.Flags())
+	out.add(a, c)
 	reports.add(c.Flags())
 	storage.addDir(c.Flags())
 	storage.addAddress(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := out.check(a.env); err != nil {
+		if err := cmp.Or(reports.check(true), storage.check(a)); err != nil {
 			return exit.Usage, err
 		}
-		if err := reports.check(true); err != nil {
-			return exit.Usage, err
-		}
-		if err := storage.check(a); err != nil {
-			return exit.Usage, err
-		}
-		return a.status(ctx, &in, &out, &storage, &reports, args)
+		return a.status(ctx, &in, out.format, &storage, &reports, args)
 	})
 	return c
 }
 
-func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, storage *storeOptions, reports *reportOptions, args []string) (int, error) {
+func (a *app) status(ctx context.Context, o *inputOptions, format string, storage *storeOptions, reports *reportOptions, args []string) (int, error) {
 	dir, found, err := a.openRecorded(ctx, o, storage, args)
 	if err != nil {
 		return exit.Usage, err
@@ -72,10 +66,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	}
 	a.console.ReportAlike(finding.Fold(failures), console.Presentation{})
 	a.console.Unite()
-	printed := a.printDocuments(out)(found.Results)
-	if o.exitZero && code != exit.Usage {
-		code = exit.OK
-	}
+	printed := a.printDocuments(format, false)(found.Results)
 	if printed != nil {
 		printed = fmt.Errorf("stdout: %w", printed)
 	}
@@ -83,7 +74,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, out *outputOptions, s
 	if a.publisher.Wanted(&reports.Reports) {
 		objects, err = found.Objects()
 	}
-	return a.report(ctx, reports, a.worker.Report(objects), nil, code), errors.Join(printed, err)
+	return a.report(ctx, reports, a.worker.Report(objects), nil, o.forgiven(code)), errors.Join(printed, err)
 }
 
 // openRecorded opens the artifacts directory, which has to be closed, and selects what the command line names.

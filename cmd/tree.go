@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/outline"
@@ -19,7 +18,7 @@ const treeFormat = "tree"
 
 func newTreeCommand(a *app) *cobra.Command {
 	var in inputOptions
-	var format string
+	format := formatFlag{format: treeFormat, formats: []string{treeFormat, "mermaid", "dot", "json"}}
 	storage := storeOptions{}
 	c := &cobra.Command{
 		Use:     "tree -f FILE... [[KIND/][NAMESPACE/]NAME...]",
@@ -42,16 +41,12 @@ selected or unreadable input.`,
 	in.addLookup(c.Flags())
 	in.render.addSources(c.Flags())
 	storage.addDir(c.Flags())
-	c.Flags().StringVarP(&format, "output", "o", treeFormat, "`format` of stdout: tree, mermaid, dot, json")
-	config.SetChoices(c.Flags(), "output", treeFormat, "mermaid", "dot", "json")
+	format.add(a, c)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := oneOf("output", format, treeFormat, "mermaid", "dot", "json"); err != nil {
-			return exit.Usage, err
-		}
 		if err := storage.check(a); err != nil {
 			return exit.Usage, err
 		}
-		return a.tree(ctx, &in, &storage, format, args)
+		return a.tree(ctx, &in, &storage, format.format, args)
 	})
 	return c
 }
@@ -85,10 +80,7 @@ func (a *app) tree(ctx context.Context, o *inputOptions, storage *storeOptions, 
 	if err != nil {
 		return exit.Usage, err
 	}
-	if o.exitZero && code != exit.Usage {
-		code = exit.OK
-	}
-	return code, a.writeOutline(drawn, format)
+	return o.forgiven(code), a.writeOutline(drawn, format)
 }
 
 // drawn reports whether a format is one of outlines.

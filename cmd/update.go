@@ -26,13 +26,13 @@ type updateOptions struct {
 	check    bool // dryRun and exitCode, and the changes instead of a diff
 	exitCode bool
 	group    bool
-	format   recordOptions
+	format   formatFlag
 }
 
 func newUpdateCommand(a *app) *cobra.Command {
 	o := asking()
 	o.edits = true
-	u := &updateOptions{}
+	u := &updateOptions{format: recordFormat()}
 	c := &cobra.Command{
 		Use:     "update -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupManifests,
@@ -65,7 +65,7 @@ may pass on a retry, 130 interrupted.`,
   helmsrc update -f helmchart.yaml -f helmrepository.yaml --level major --group`,
 	}
 	o.addListing(c)
-	u.format.add(c.Flags())
+	u.format.add(a, c)
 	c.Flags().StringVar(&u.level, "level", "", "move exact versions as well: the highest `part` that may change, patch, minor or major")
 	config.SetChoices(c.Flags(), "level", string(resolve.Patch), string(resolve.Minor), string(resolve.Major))
 	c.Flags().BoolVar(&u.dryRun, "dry-run", false, "print a unified diff, write nothing")
@@ -73,9 +73,6 @@ may pass on a retry, 130 interrupted.`,
 	addExitCode(c.Flags(), &u.exitCode, "something changed, or would change with --dry-run")
 	c.Flags().BoolVar(&u.group, "group", false, "print a commit message for each chart")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := u.format.check(a.env); err != nil {
-			return exit.Usage, err
-		}
 		if u.level != "" {
 			if err := oneOf("level", u.level, string(resolve.Patch), string(resolve.Minor), string(resolve.Major)); err != nil {
 				return exit.Usage, err

@@ -17,7 +17,7 @@ func newValidateCommand(a *app) *cobra.Command {
 	var reports reportOptions
 	var judged judging.Options
 	var unreached, fix bool
-	var format otherFormat
+	format := otherFormat("text", "json", "jsonl")
 	c := &cobra.Command{
 		Annotations: map[string]string{findingsAnnotation: "true"},
 
@@ -64,14 +64,12 @@ given as arguments need not contain Flux objects.`,
 	o.addSince(c.Flags())
 	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
-	format.add(c.Flags(), "text", "json", "jsonl")
+	format.add(a, c)
+	addJSON(c.Flags())
 	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one per line, and check nothing")
 	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
 	c.Flags().BoolVar(&judged.Strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := format.check(); err != nil {
-			return exit.Usage, err
-		}
 		if err := reports.check(format.format != "text"); err != nil {
 			return exit.Usage, err
 		}
@@ -113,11 +111,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 		return exit.Usage, err
 	}
 	a.console.Info(console.Subject{}, v.Summary)
-	code := v.Code
-	if o.exitZero && code != exit.Usage {
-		code = exit.OK
-	}
-	return a.report(ctx, reports, a.outlined(reports, a.worker.Report(v.Objects), inputs, nil), nil, code), nil
+	return a.report(ctx, reports, a.outlined(reports, a.worker.Report(v.Objects), inputs, nil), nil, o.forgiven(v.Code)), nil
 }
 
 // machine reports whether a report is written that carries fixes.

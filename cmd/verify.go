@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
@@ -13,6 +12,8 @@ import (
 func newVerifyCommand(a *app) *cobra.Command {
 	o := choosing()
 	o.Reconcile.Verify = true
+	o.output = objectFormat()
+	o.output.format = tableFormat
 	c := &cobra.Command{
 		Use:     "verify -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
@@ -35,7 +36,7 @@ artifact was altered.`,
 	o.input.addShard(c.Flags())
 	o.input.addLookup(c.Flags())
 	o.report.addBilled(c.Flags(), "")
-	o.output.addFormatDefault(c.Flags(), "table", "")
+	o.output.add(a, c)
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
 	o.addFetch(c.Flags())
@@ -44,20 +45,17 @@ artifact was altered.`,
 	o.addTrust(c.Flags())
 	o.addDependencies(c.Flags())
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := o.output.check(a.env); err != nil {
-			return exit.Usage, err
-		}
-		return a.runReconciliation(ctx, o, args, a.printVerifications(&o.output))
+		return a.runReconciliation(ctx, o, args, a.printVerifications(o.output.format))
 	})
 	return c
 }
 
-func (a *app) printVerifications(o *outputOptions) func([]*reconcile.Result) error {
-	switch o.format {
+func (a *app) printVerifications(format string) func([]*reconcile.Result) error {
+	switch format {
 	case "yaml", "name":
-		return a.printDocuments(o)
+		return a.printDocuments(format, false)
 	}
 	return func(results []*reconcile.Result) error {
-		return listing.VerificationColumns().Print(a.env.Stdout, o.format, a.paper, listing.Verifications(results, o.format == tableFormat))
+		return listing.VerificationColumns().Print(a.env.Stdout, format, a.paper, listing.Verifications(results, format == tableFormat))
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 func newVersionsCommand(a *app) *cobra.Command {
 	o := asking()
-	var format recordOptions
+	format := recordFormat()
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "versions -f FILE... [KIND/][NAMESPACE/]NAME",
@@ -36,11 +36,8 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
   helmsrc versions -R -f clusters/ HelmChart/podinfo -o json`,
 	}
 	o.addListing(c)
-	format.add(c.Flags())
+	format.add(a, c)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if err := format.check(a.env); err != nil {
-			return exit.Usage, err
-		}
 		var usage error
 		code, err := a.runReconciliation(ctx, o, args, func(results []*reconcile.Result) error {
 			var list []listing.Version

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/helmsrc/helmsrc/internal/config"
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -23,7 +22,7 @@ import (
 
 func newWhyCommand(a *app) *cobra.Command {
 	o := asking()
-	var format string
+	format := formatFlag{formats: []string{treeFormat, "yaml", "json", "mermaid", "dot"}, people: treeFormat}
 	c := &cobra.Command{
 		Use:     "why -f FILE... [KIND/][NAMESPACE/]NAME",
 		GroupID: groupCharts,
@@ -46,18 +45,8 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
   helmsrc why -R -f clusters/ app -o json`,
 	}
 	o.addListing(c)
-	c.Flags().StringVarP(&format, "output", "o", "", "`format` of stdout: tree, yaml, json, mermaid, dot (default: tree on a terminal, else yaml)")
-	config.SetChoices(c.Flags(), "output", whyFormats()...)
+	format.add(a, c)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if format == "" {
-			format = "yaml"
-			if a.env.Reads != nil && a.env.Reads() {
-				format = treeFormat
-			}
-		}
-		if err := oneOf("output", format, whyFormats()...); err != nil {
-			return exit.Usage, err
-		}
 		var inputs []*load.Input
 		var usage error
 		o.Then = func(_ context.Context, read *load.Input, _ *reconcile.Reconciler) { inputs = append(inputs, read) }
@@ -81,10 +70,10 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 				usage = exit.Usagef("no object is selected")
 				return nil
 			}
-			if drawn(format) {
-				return a.writeOutline(paths, format)
+			if drawn(format.format) {
+				return a.writeOutline(paths, format.format)
 			}
-			return writeAnswers(a.env.Stdout, answers, format)
+			return writeAnswers(a.env.Stdout, answers, format.format)
 		})
 		if err == nil && usage != nil {
 			return exit.Usage, usage
@@ -114,8 +103,6 @@ func askedObjects(in *load.Input) ([]*manifest.Object, error) {
 func failuresOf(results []*reconcile.Result) []*reconcile.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(r *reconcile.Result) bool { return r.Failure == nil })
 }
-
-func whyFormats() []string { return []string{treeFormat, "yaml", "json", "mermaid", "dot"} }
 
 // writeAnswers writes an answer as one document, and several ones one after the other.
 func writeAnswers(w io.Writer, answers []*trace.Answer, format string) error {
