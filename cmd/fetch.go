@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-
 )
 
 func newFetchCommand(a *app) *cobra.Command {

@@ -5,16 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/config"
+	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/load"
+	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/render"
 	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // inputOptions say which objects a command works on.
@@ -195,4 +204,202 @@ func named(flag, file string) error {
 		return exit.Usagef("--%s: %s is a directory", flag, file)
 	}
 	return nil
+}
+
+func (o *runOptions) addFlat(fs *pflag.FlagSet) {
+	fs.StringVar(&o.flat, "flat", "", "`directory` to which the charts are also written as NAME-VERSION.tgz")
+}
+
+func (o *runOptions) checkFlat() error {
+	if file.Outside(o.flat) {
+		return exit.Usagef("--flat: %s: %w", o.flat, file.ErrOutside)
+	}
+	if info, err := os.Stat(o.flat); err == nil && !info.IsDir() {
+		return exit.Usagef("--flat: %s is not a directory", o.flat)
+	}
+	return nil
+}
+
+// flatten leaves plain files, and returns the exit code that this alone would give.
+func (a *app) flatten(o *runOptions, st *store.Store, results []*reconcile.Result) int {
+	if o.flat == "" {
+		return exit.OK
+	}
+	failures := reconcile.Flatten(st, results, o.flat, o.Reconcile.Chart)
+	for _, f := range failures {
+		a.console.Report(f)
+	}
+	if len(failures) > 0 {
+		return exit.Failed
+	}
+	return exit.OK
+}
+
+// helmOptions say which helm renders, and how.
+type helmOptions struct{ foresee.HelmOptions }
+
+func (o *helmOptions) add(fs *pflag.FlagSet) {
+	o.Memory = 1 << 30
+	fs.StringVar(&o.Program, "helm", "", "helm `program` (default: the one in the PATH)")
+	fs.DurationVar(&o.Time, "helm-timeout", 30*time.Second, "`limit` of rendering one release")
+	fs.Var((*config.Bytes)(&o.Memory), "helm-max-memory", "most memory that rendering one release may need, in `bytes` or as a quantity")
+	fs.StringVar(&o.KubeVersion, "kube-version", "", "`version` of Kubernetes that charts see (default: that of helm)")
+	fs.StringArrayVar(&o.APIVersions, "api-versions", nil, "API `version` or kind that charts see besides those of Kubernetes, such as monitoring.coreos.com/v1 (repeatable)")
+}
+
+func (o *helmOptions) check() error {
+	if o.Time <= 0 {
+		return exit.Usagef("--helm-timeout must be positive, got %s", o.Time)
+	}
+	return nil
+}
+
+func addLockFile(o *session.LockOptions, fs *pflag.FlagSet) {
+	fs.StringVar(&o.File, "lock-file", "", "lock `file` (default: "+lock.FileName+" beside "+config.Name+", else in the current directory)")
+}
+
+func addLocked(o *session.LockOptions, fs *pflag.FlagSet) {
+	addLockFile(o, fs)
+	fs.BoolVar(&o.Locked, "locked", false, "use the versions and digests of the lock file, and download no index and no list of tags; exit 4 if it is out of date")
+}
+
+func addFrom(o *session.LockOptions, fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.From, "from", nil, "bundle `file` to use in place of all sources, without a network (repeatable: the bundles that it builds on)")
+}
+
+// checkLocked refuses a local directory that replaces a locked source.
+func (o *runOptions) checkLocked() error {
+	if o.Lock.Locked && len(o.input.render.sources)+len(o.SourceDir) > 0 {
+		return &exit.UsageError{Err: errors.New("--locked and --source or --source-dir exclude each other"), Advice: "leave out --source and --source-dir, or set --locked=false"}
+	}
+	return nil
+}
+
+// renderOptions say what kustomizations and variables become.
+type renderOptions struct {
+	substitute []string
+	strict     config.OptionalBool
+	sources    []string // those of --source, for commands that have it
+}
+
+func (o *renderOptions) add(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.substitute, "substitute", nil, "value of a variable ${KEY} in the manifests: `KEY=VALUE` (repeatable); wins over spec.postBuild")
+	fs.Var(&o.strict, "substitute-strict", "a variable without a value is an error; false makes it empty (default: an error where it decides a chart, version, URL, name or reference, elsewhere empty with a warning)")
+	fs.Lookup("substitute-strict").NoOptDefVal = "true"
+}
+
+// addSources is for the commands that fetch nothing.
+func (o *renderOptions) addSources(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.sources, "source", nil, "local directory of a source that Kustomizations refer to: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
+}
+
+// unset is what becomes of a variable without a value.
+func (o *renderOptions) unset() render.Unset {
+	switch {
+	case !o.strict.Given:
+		return render.UnsetDecides
+	case o.strict.True:
+		return render.UnsetFails
+	}
+	return render.UnsetEmpty
+}
+
+// checkUntrusted refuses flags that give away what --untrusted keeps.
+func (o *runOptions) checkUntrusted() error {
+	switch {
+	case !o.input.Untrusted:
+	case o.ambient == config.AmbientAnywhere:
+		return exit.Usagef("--untrusted and --ambient-credentials=anywhere exclude each other")
+	case o.Reconcile.MissingSecrets == credential.MissingAmbient:
+		return exit.Usagef("--untrusted and --missing-secrets=ambient exclude each other")
+	case o.Reconcile.PrivateRedirects:
+		return exit.Usagef("--untrusted and --allow-private-redirects exclude each other")
+	}
+	return nil
+}
+
+// reportIgnoredFile reports a configuration that was found, and not read.
+func (a *app) reportIgnoredFile() {
+	if a.config.Ignored {
+		a.console.Warn("the " + config.Name + " of the repository is not used: --untrusted")
+		a.config.Ignored = false
+	}
+}
+
+// reach is how far the credentials of this machine may go.
+func (o *runOptions) reach() auth.Reach {
+	switch {
+	case o.input.Untrusted:
+		return auth.ReachNowhere
+	case o.ambient == config.AmbientAnywhere:
+		return auth.ReachAnywhere
+	}
+	return auth.ReachHome
+}
+
+// jobIndex is what Kubernetes gives each Pod of an Indexed Job: its number, from 0.
+const jobIndex = "JOB_COMPLETION_INDEX"
+
+// maxShards bounds into how many parts a selection is divided.
+const maxShards = 100_000
+
+func (o *inputOptions) addShard(fs *pflag.FlagSet) {
+	fs.StringVar(&o.shardText, "shard", "", "only shard `I/N` of what is selected, from 0/N on; /N takes I from "+jobIndex)
+}
+
+// checkShard reads --shard.
+func (o *inputOptions) checkShard(a *app) error {
+	index := a.env.Getenv(jobIndex)
+	if o.shardText == "" {
+		if index != "" && o.shardText == "" {
+			a.console.Warn(fmt.Sprintf("%s is %q, and --shard does not say of how many: all of the selection is taken; --shard /N takes the shard of this Pod", jobIndex, index))
+		}
+		return nil
+	}
+	var err error
+	o.Shard, err = parseShard(o.shardText, index)
+	return err
+}
+
+// parseShard reads I/N, or /N with the index of a Pod.
+func parseShard(text, index string) (load.Shard, error) {
+	first, second, found := strings.Cut(text, "/")
+	form := &exit.UsageError{Err: fmt.Errorf("--shard %q is not of the form I/N", text), Advice: "0/4 is the first of four shards; /4 takes the number from " + jobIndex}
+	if !found {
+		return load.Shard{}, form
+	}
+	from := ""
+	if first == "" {
+		if index == "" {
+			return load.Shard{}, &exit.UsageError{
+				Err:    fmt.Errorf("--shard %s: %s is not set", text, jobIndex),
+				Advice: "Kubernetes sets it in a Job with completionMode: Indexed; elsewhere write I/N, as 0" + text,
+			}
+		}
+		first, from = index, ", of "+jobIndex
+	}
+	count, err := number(second)
+	if err != nil {
+		return load.Shard{}, form
+	}
+	i, err := number(first)
+	switch {
+	case err != nil && from != "":
+		return load.Shard{}, exit.Usagef("%s %q is no number", jobIndex, index)
+	case err != nil:
+		return load.Shard{}, form
+	case count < 1 || count > maxShards:
+		return load.Shard{}, exit.Usagef("--shard %s: there have to be 1 to %d shards, not %d", text, maxShards, count)
+	case i >= count:
+		return load.Shard{}, &exit.UsageError{Err: fmt.Errorf("--shard %s: there is no shard %d%s", text, i, from), Advice: fmt.Sprintf("the shards are 0/%d to %d/%d", count, count-1, count)}
+	}
+	return load.Shard{Index: i, Count: count}, nil
+}
+
+// number reads digits alone.
+func number(text string) (int, error) {
+	if strings.Trim(text, "0123456789") != "" {
+		return 0, errors.New("no number")
+	}
+	return strconv.Atoi(text)
 }

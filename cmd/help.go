@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/helmsrc/helmsrc/internal/config"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // The width of help without a terminal, and the limits of what it takes of one.
@@ -213,4 +215,37 @@ func (h *helpPages) columns() int {
 		}
 	}
 	return helpColumns
+}
+
+// flagHint offers the flag that may be meant, else the help.
+func flagHint(c *cobra.Command, err error) string {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if flag, _, two := strings.Cut(unknown.GetSpecifiedName(), " "); two && c.Flag(flag) != nil {
+			return fmt.Sprintf("flag and value are one argument here: write --%s= before the value, or each on its own", flag)
+		}
+		if near, ok := nearestFlag(c, unknown.GetSpecifiedName()); ok {
+			return fmt.Sprintf("did you mean --%s?", near)
+		}
+	}
+	return fmt.Sprintf("see '%s --help'", c.CommandPath())
+}
+
+// nearestFlag is the flag of a command that is spelled nearly so, or that begins or is begun so.
+func nearestFlag(c *cobra.Command, name string) (string, bool) {
+	var names []string
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	}
+	c.Flags().VisitAll(add)
+	c.InheritedFlags().VisitAll(add)
+	const least = 4 // shorter words begin too many
+	for _, known := range names {
+		if len(name) >= least && strings.HasPrefix(known, name) {
+			return known, true
+		}
+	}
+	return finding.Nearest(name, names)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/listing"
 	"github.com/helmsrc/helmsrc/internal/lock"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/overview"
 	"github.com/helmsrc/helmsrc/internal/publish"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -213,3 +214,15 @@ func (a *app) printDocuments(format string, events bool) func([]*reconcile.Resul
 
 // tableFormat has a row of each release.
 const tableFormat = "table"
+
+// concealedTexts copies what an event says about an artifact: its revision may be made of a Secret's value.
+func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]string {
+	if texts == nil {
+		return nil
+	}
+	shown := make(map[string]string, len(texts))
+	for name, text := range texts {
+		shown[name] = obj.Secrets.Text(obj.Veil(text))
+	}
+	return shown
+}
