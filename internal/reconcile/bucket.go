@@ -55,7 +55,7 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 		return t, status.BucketOperationFailed.Wrap(err)
 	}
 	if p.settled() {
-		return &fetch.Tree{Revision: p.entry.Revision}, nil
+		return &fetch.Tree{Revision: p.locked.Revision}, nil
 	}
 	o, err := p.r.bucketOptions(obj)
 	var endpoint *bucket.STSEndpointError
@@ -80,15 +80,15 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 			o.Unless = current.Revision
 		}
 	}
-	if e := p.lockedTo(); e != nil && p.storedRevision(e.Revision, func() (string, error) { return bucketFingerprint(obj, e.Revision) }) {
+	if e := p.locked; e != nil && p.storedRevision(e.Revision, func() (string, error) { return bucketFingerprint(obj, e.Revision) }) {
 		return &fetch.Tree{Revision: e.Revision, Unchanged: true}, nil
 	}
-	if e := cmp.Or(p.lockedTo(), p.asked()); e != nil {
+	if e := cmp.Or(p.locked, p.asked); e != nil {
 		if d, err := godigest.Parse(e.Revision); err == nil {
 			o.Algorithm, o.Unless = d.Algorithm(), ""
 		}
 	}
-	if e := p.lockedTo(); e != nil {
+	if e := p.locked; e != nil {
 		o.Revision = e.Revision
 	}
 	o.Memory = p.r.memory(p.r.bucketScope(ctx, p.adm, obj))

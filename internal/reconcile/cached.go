@@ -88,7 +88,7 @@ func (r *Reconciler) memory(scope cache.Scope) cache.Memory {
 
 // signer looks for a signature. Of what is locked, what the registry was asked before will do, as long as it is a yes.
 func (p *reconciliation) signer(ctx context.Context, s verify.Subject, scope cache.Scope, look run) (*verify.Signer, error) {
-	s.Memory = &verify.Memory{Answers: p.r.memory(scope), Settled: p.lockedTo() != nil}
+	s.Memory = &verify.Memory{Answers: p.r.memory(scope), Settled: p.locked != nil}
 	signer, err := look(ctx, s)
 	if err == nil || p.r.o.Offline || !s.Memory.Used() {
 		return signer, err

@@ -98,6 +98,9 @@ func (p *reconciliation) unremembered(err error) *Result {
 // remember writes the status for the next run, and then collects what the object
 // no longer needs.
 func (p *reconciliation) remember() error {
+	if p.r.o.Until == Choose {
+		return nil
+	}
 	record, err := p.record()
 	if err != nil {
 		return err

@@ -127,11 +127,9 @@ func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Ro
 		return nil
 	}
 	_, hex, _ := strings.Cut(p.fetched.digest, ":")
-	stored, err := pending.Commit(hex[:revisionLength]+".tar.gz", p.kind.link)
-	if err := p.tolerateLink(err); err != nil {
-		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
+	if err := p.commit(pending, hex[:revisionLength]+".tar.gz", revision, metadata, "unable to archive artifact to storage"); err != nil {
+		return err
 	}
-	p.status.artifact = p.artifact(stored, revision, metadata)
 	p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: artifactReady}
 	return nil
 }

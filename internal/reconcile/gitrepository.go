@@ -78,7 +78,7 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 		return t, gitFailure(err)
 	}
 	if p.settled() {
-		return &fetch.Tree{Revision: p.entry.Revision}, nil
+		return &fetch.Tree{Revision: p.locked.Revision}, nil
 	}
 	o, err := p.gitOptions(ctx, obj)
 	if err != nil {
@@ -93,11 +93,11 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 			o.Unless = current.Revision
 		}
 	}
-	if e := p.lockedTo(); e != nil && o.Verify == nil && p.storedRevision(e.Revision, func() (string, error) { return gitFingerprint(obj, e.Revision, includes) }) {
+	if e := p.locked; e != nil && o.Verify == nil && p.storedRevision(e.Revision, func() (string, error) { return gitFingerprint(obj, e.Revision, includes) }) {
 		return &fetch.Tree{Revision: e.Revision, Unchanged: true}, nil
 	}
-	if e := cmp.Or(p.lockedTo(), p.asked()); e != nil {
-		o.Ref, o.Unless = lockedRef(o.Ref, e.Revision, o.Verify != nil || p.asked() != nil), ""
+	if e := cmp.Or(p.locked, p.asked); e != nil {
+		o.Ref, o.Unless = lockedRef(o.Ref, e.Revision, o.Verify != nil || p.asked != nil), ""
 	}
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, temporaryFailure(err)
@@ -112,7 +112,7 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 // settled reports whether the lock has all that the run needs of a source of files: its revision, and the versions of its charts.
 func (p *reconciliation) settled() bool {
 	o := &p.r.o
-	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.lockedTo() != nil && o.Locked.Mode != LockedFirst && p.operated() == nil
+	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.locked != nil && o.Locked.Mode != LockedFirst && p.operated() == nil
 }
 
 func (p *gitReconciliation) gitOptions(ctx context.Context, obj *sourcev1.GitRepository) (git.Options, error) {

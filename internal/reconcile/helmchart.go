@@ -40,7 +40,7 @@ func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if p.r.o.List && obj.Spec.SourceRef.Kind != sourcev1.HelmRepositoryKind {
 		return nil, nil // trees have no list of versions
 	}
-	if e := p.lockedTo(); e != nil && obj.Spec.SourceRef.Kind == sourcev1.HelmRepositoryKind {
+	if e := p.locked; e != nil && obj.Spec.SourceRef.Kind == sourcev1.HelmRepositoryKind {
 		return p.chooseLocked(ctx, obj, e)
 	}
 	result, err := p.chartSource(ctx, obj)
@@ -62,7 +62,7 @@ func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sou
 	if err != nil {
 		return nil, err
 	}
-	if e := p.asked(); e != nil {
+	if e := p.asked; e != nil {
 		source = &exactCharts{source, &lock.Entry{Version: e.Version}}
 	}
 	return p.chooseFrom(ctx, obj, source)
@@ -207,11 +207,10 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 		p.status.artifact.Metadata = metadata // the same bytes may have been published again
 		return nil
 	}
-	stored, err := pending.Commit(p.archiveFile(build), p.kind.link)
-	if err := p.tolerateLink(err); err != nil {
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
+	if err := p.commit(pending, p.archiveFile(build), build.Version, metadata, "unable to copy Helm chart to storage"); err != nil {
+		return err
 	}
-	p.status.artifact, p.fingerprint = p.artifact(stored, build.Version, metadata), fingerprint
+	p.fingerprint = fingerprint
 	p.complete(obj, build)
 	return nil
 }

@@ -145,15 +145,10 @@ func (p *repositoryReconciliation) keepIndex(pending *store.Pending, file *index
 		file.artifact = p.prev.Artifact
 		return p.openIndex(file)
 	}
-	return p.commitIndex(pending, file)
-}
-
-func (p *repositoryReconciliation) commitIndex(pending *store.Pending, file *indexFile) error {
-	stored, err := pending.Commit("index-"+file.revision.Encoded()+".yaml", p.kind.link)
-	if err := p.tolerateLink(err); err != nil {
-		return unsavedIndex(err)
+	if err := p.commit(pending, "index-"+file.revision.Encoded()+".yaml", file.revision.String(), nil, "unable to save artifact to storage"); err != nil {
+		return err
 	}
-	file.artifact = p.artifact(stored, file.revision.String(), nil)
+	file.artifact = p.status.artifact
 	return p.openIndex(file)
 }
 
@@ -233,15 +228,21 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 	return nil
 }
 
-func (p *reconciliation) artifact(stored store.Artifact, revision string, metadata map[string]string) *meta.Artifact {
-	return &meta.Artifact{
+// commit makes what was written the artifact of the object.
+func (p *reconciliation) commit(pending *store.Pending, name, revision string, metadata map[string]string, failed string) error {
+	stored, err := pending.Commit(name, p.kind.link)
+	if err := p.tolerateLink(err); err != nil {
+		return storageFailure(fmt.Errorf("%s: %w", failed, err), status.ArchiveOperationFailed)
+	}
+	p.status.artifact = &meta.Artifact{
 		Path:           stored.Path,
 		Revision:       revision,
 		Digest:         stored.Digest,
-		LastUpdateTime: timeOf(stored.LastUpdateTime),
+		LastUpdateTime: metav1.NewTime(stored.LastUpdateTime.UTC().Truncate(time.Second)),
 		Size:           &stored.Size,
 		Metadata:       metadata,
 	}
+	return nil
 }
 
 // openIndex opens the stored bytes.
@@ -258,5 +259,3 @@ func (p *repositoryReconciliation) openIndex(f *indexFile) error {
 	f.file, f.size = file, info.Size()
 	return nil
 }
-
-func timeOf(t time.Time) metav1.Time { return metav1.NewTime(t.UTC().Truncate(time.Second)) }

@@ -334,7 +334,12 @@ func (p *reconciliation) takeEntry() error {
 		}
 		return err
 	}
-	p.entry = j.Entry
+	p.wanted = j.Wanted
+	if l.Mode == LockedAsked {
+		p.asked = j.Entry
+	} else {
+		p.locked = j.Entry
+	}
 	return nil
 }
 
@@ -348,22 +353,6 @@ func (p *reconciliation) lockedVersion() string {
 		return ""
 	}
 	return cmp.Or(j.Entry.Version, j.Entry.Tag)
-}
-
-// lockedTo is the entry of an object that takes what it says, nil for one that chooses.
-func (p *reconciliation) lockedTo() *lock.Entry {
-	if p.r.o.Locked == nil || p.r.o.Locked.Mode == LockedAsked {
-		return nil
-	}
-	return p.entry
-}
-
-// asked is the entry of an object whose source is queried for what it says, nil for others.
-func (p *reconciliation) asked() *lock.Entry {
-	if p.r.o.Locked == nil || p.r.o.Locked.Mode != LockedAsked {
-		return nil
-	}
-	return p.entry
 }
 
 // defaultTag is what an OCIRepository without spec.ref means.

@@ -91,39 +91,36 @@ type lockedCharts struct {
 func (c *lockedCharts) refused(err error) error { return pullFailure(err) }
 
 func (c *lockedCharts) choose(ctx context.Context, _ *remarks, name, _ string) (*resolvedChart, error) {
-	e := c.entry
-	return c.r.lockedChart(ctx, c.repo, name, lockedArchive{e.Version, e.URL, e.Digest, e.ManifestDigest, e.LayerDigest, e.Published})
+	return c.r.lockedChart(ctx, c.repo, name, c.entry)
 }
 
-type lockedArchive struct{ version, url, digest, manifest, layer, published string }
-
 // lockedChart is an archive at its place, without asking what is published.
-func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name string, a lockedArchive) (*resolvedChart, error) {
+func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name string, e *lock.Entry) (*resolvedChart, error) {
 	if repo.registry != nil {
-		return r.lockedManifest(ctx, repo, name, a)
+		return r.lockedManifest(ctx, repo, name, e)
 	}
-	published, _ := time.Parse(time.RFC3339, a.published) // the zero time if it is invalid
-	found := (&indexCharts{r: r, repo: repo}).resolved(ctx, name, resolve.Candidate{Name: name, Version: a.version, URLs: []string{a.url}, Created: published})
-	found.published = a.digest
-	found.lockTo(repo, a.digest)
+	published, _ := time.Parse(time.RFC3339, e.Published) // the zero time if it is invalid
+	found := (&indexCharts{r: r, repo: repo}).resolved(ctx, name, resolve.Candidate{Name: name, Version: e.Version, URLs: []string{e.URL}, Created: published})
+	found.published = e.Digest
+	found.lockTo(repo, e.Digest)
 	return found, nil
 }
 
 // lockedManifest asks a registry for a manifest by its digest: it has the annotations that go with a chart. A run that gets and checks
 // nothing has no use for it.
-func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name string, a lockedArchive) (*resolvedChart, error) {
+func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name string, e *lock.Entry) (*resolvedChart, error) {
 	registry := &registryCharts{r, repo}
-	if r.o.Until == Choose && !r.o.checksSignatures() && a.layer != "" {
+	if r.o.Until == Choose && !r.o.checksSignatures() && e.LayerDigest != "" {
 		return registry.resolved(name, &oci.Manifest{
-			Ref: a.url, Tag: strings.ReplaceAll(a.version, "+", "_"), Digest: digest.Digest(a.manifest), Layer: ocispec.Descriptor{Digest: digest.Digest(a.layer)},
+			Ref: e.URL, Tag: strings.ReplaceAll(e.Version, "+", "_"), Digest: digest.Digest(e.ManifestDigest), Layer: ocispec.Descriptor{Digest: digest.Digest(e.LayerDigest)},
 		}), nil
 	}
-	pinned, err := registry.pinDigest(ctx, name, a)
+	pinned, err := registry.pinDigest(ctx, name, e)
 	if err != nil {
 		return nil, err
 	}
-	if a.layer != "" && pinned.Layer.Digest.String() != a.layer {
-		return nil, moved("the chart in manifest "+a.manifest, lock.Difference{Field: "layerDigest", Locked: a.layer, Now: pinned.Layer.Digest.String()})
+	if e.LayerDigest != "" && pinned.Layer.Digest.String() != e.LayerDigest {
+		return nil, moved("the chart in manifest "+e.ManifestDigest, lock.Difference{Field: "layerDigest", Locked: e.LayerDigest, Now: pinned.Layer.Digest.String()})
 	}
 	return registry.resolved(name, pinned), nil
 }
@@ -169,7 +166,7 @@ func notLockedBytes(what string, mismatch *digest.MismatchError) error {
 
 // packagedAsLocked refuses a package that is not the one that is locked.
 func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
-	e := p.lockedTo()
+	e := p.locked
 	if e == nil || e.Package == "" {
 		return nil
 	}
@@ -213,7 +210,7 @@ func (p *chartReconciliation) madeWith(files []string, read func(name string) ([
 
 // lockedDependency is what a requirement is locked to, nil if the chart is not locked.
 func (p *chartReconciliation) lockedDependency(requirement *helmchart.Dependency) (*lock.Dependency, error) {
-	e := cmp.Or(p.lockedTo(), p.asked())
+	e := cmp.Or(p.locked, p.asked)
 	if e == nil {
 		return nil, nil
 	}
@@ -228,23 +225,23 @@ func (p *chartReconciliation) lockedDependency(requirement *helmchart.Dependency
 
 // findLocked takes a dependency that an entry names, without asking what is published.
 func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, d *dependency, locked *lock.Dependency) (err error) {
-	if locked.URL == "" || p.asked() != nil {
+	if locked.URL == "" || p.asked != nil {
 		found, err := p.dependencyCharts(ctx, repo)
 		if err != nil {
 			return err
 		}
 		e := &lock.Entry{Version: locked.Version}
-		if p.asked() == nil {
+		if p.asked == nil {
 			e.Digest = locked.Digest
 		}
 		d.chosen, err = (&exactCharts{found, e}).choose(ctx, &d.notes, d.requirement.Name, "")
 		return err
 	}
-	a := lockedArchive{version: locked.Version, url: locked.URL, digest: locked.Digest, manifest: locked.ManifestDigest}
-	if locked.ManifestDigest != "" {
-		a.digest, a.layer = "", locked.Digest
+	e := &lock.Entry{Version: locked.Version, URL: locked.URL, Digest: locked.Digest, ManifestDigest: locked.ManifestDigest}
+	if e.ManifestDigest != "" {
+		e.Digest, e.LayerDigest = "", locked.Digest
 	}
-	d.chosen, err = p.r.lockedChart(ctx, repo, d.requirement.Name, a)
+	d.chosen, err = p.r.lockedChart(ctx, repo, d.requirement.Name, e)
 	return err
 }
 

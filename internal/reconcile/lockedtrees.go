@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"path"
 	"strings"
 
@@ -24,7 +25,7 @@ func (p *reconciliation) storedRevision(revision string, fingerprint func() (str
 // revisionAsLocked refuses a tree of another revision than the locked one, and calls one of the same content as the lock
 // does: it was fetched by its commit, not by the name that led to it.
 func (p *reconciliation) revisionAsLocked(t *fetch.Tree) error {
-	e := p.entry
+	e := cmp.Or(p.locked, p.asked)
 	if e == nil {
 		return nil
 	}
@@ -80,7 +81,7 @@ func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *loc
 // treeAsLocked keeps the package in storage, if it is what is locked, and looks no further where that is settled. A tree of another
 // revision than the locked one is refused.
 func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *sourceTree) (kept bool, err error) {
-	e := p.lockedTo()
+	e := p.locked
 	if e == nil {
 		return false, nil
 	}

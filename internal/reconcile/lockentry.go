@@ -126,10 +126,10 @@ func (l *Locked) gone(err error) error {
 
 // compareEntry refuses what a source has now, if that differs from what is locked, or is missing.
 func (p *reconciliation) compareEntry(err error) error {
-	if err != nil && p.lockedTo() != nil && withdrawn(CodeOf(err)) {
+	if err != nil && p.locked != nil && withdrawn(CodeOf(err)) {
 		return p.r.o.Locked.gone(err)
 	}
-	e := p.asked()
+	e := p.asked
 	switch {
 	case e == nil, err == nil && p.result.Pin == nil:
 		return err
@@ -138,11 +138,7 @@ func (p *reconciliation) compareEntry(err error) error {
 	case err != nil:
 		return err
 	}
-	j, ok := p.r.o.Locked.Judge(p.r.inventory, p.adm)
-	if !ok {
-		return nil
-	}
-	if differences := e.Moved(entryOf(j.Wanted, p.result)); len(differences) > 0 {
+	if differences := e.Moved(entryOf(p.wanted, p.result)); len(differences) > 0 {
 		return status.Failed.Wrap(moved("what is published", differences...))
 	}
 	return nil

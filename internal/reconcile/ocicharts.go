@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -92,15 +93,15 @@ func (c *registryCharts) choose(ctx context.Context, w *remarks, name, version s
 	return c.resolved(name, pinned), nil
 }
 
-func (c *registryCharts) pinDigest(ctx context.Context, name string, a lockedArchive) (*oci.Manifest, error) {
-	found, err := c.r.pinned.Do(ctx, chartKey{c.repo.identity, name, a.manifest}, func() (*oci.Manifest, error) {
-		return c.repo.registry.PinDigest(ctx, name, digest.Digest(a.manifest))
+func (c *registryCharts) pinDigest(ctx context.Context, name string, e *lock.Entry) (*oci.Manifest, error) {
+	found, err := c.r.pinned.Do(ctx, chartKey{c.repo.identity, name, e.ManifestDigest}, func() (*oci.Manifest, error) {
+		return c.repo.registry.PinDigest(ctx, name, digest.Digest(e.ManifestDigest))
 	})
 	if err != nil {
-		return nil, &downloadError{a.version, err}
+		return nil, &downloadError{e.Version, err}
 	}
 	pinned := *found
-	pinned.Tag, pinned.Ref = strings.ReplaceAll(a.version, "+", "_"), a.url
+	pinned.Tag, pinned.Ref = strings.ReplaceAll(e.Version, "+", "_"), e.URL
 	return &pinned, nil
 }
 

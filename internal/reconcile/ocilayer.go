@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -224,13 +223,10 @@ func (p *ociReconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *s
 		p.keptArtifact(revision)
 		return nil
 	}
-	stored, err := pending.Commit(ociFile(revision), p.kind.link)
-	if err := p.tolerateLink(err); err != nil {
-		return storageFailure(fmt.Errorf("%s: %w", failed, err), status.ArchiveOperationFailed)
+	if err := p.commit(pending, ociFile(revision), revision, metadata, failed); err != nil {
+		return err
 	}
-	var artifact *meta.Artifact = p.artifact(stored, revision, metadata)
-	p.status.artifact = artifact
-	p.out.Stored, p.out.Announce = status.StoredDigest(revision), announcement(artifact, obj)
+	p.out.Stored, p.out.Announce = status.StoredDigest(revision), announcement(p.status.artifact, obj)
 	return nil
 }
 

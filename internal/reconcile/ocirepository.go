@@ -39,7 +39,7 @@ func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 		return p.localArtifact(ctx, obj, dir)
 	}
 	p.result.Resolution = ociResolution(obj)
-	if e := p.lockedTo(); e != nil && p.artifactAsLocked(obj, e) {
+	if e := p.locked; e != nil && p.artifactAsLocked(obj, e) {
 		return nil, nil
 	}
 	at, err := p.findArtifact(ctx, obj)
@@ -133,7 +133,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 		return nil, err
 	}
 	at := &ociArtifact{Pin: Pin{Source: PinRegistry}, repo: repo}
-	if e := p.lockedTo(); e != nil {
+	if e := p.locked; e != nil {
 		at.Pin, at.digest = artifactPin(e), digest.Digest(e.ManifestDigest)
 		at.shown = strings.TrimPrefix(at.URL, sourcev1.OCIRepositoryPrefix)
 	} else {
@@ -152,7 +152,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 // chooseArtifact fills in what spec.ref selects. With an error, that is as far as it got.
 func (p *ociReconciliation) chooseArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	ref := validate.ArtifactReference(obj)
-	if e := p.asked(); e != nil && e.Tag != "" {
+	if e := p.asked; e != nil && e.Tag != "" {
 		ref = sourcev1.OCIRepositoryRef{Tag: e.Tag}
 	}
 	if ref.Digest != "" {

@@ -32,7 +32,7 @@ type Reconciler struct {
 	kinds     Table
 	inventory *inventory.Inventory
 	secrets   *credential.Reader
-	store     storage
+	store     *store.Store // not written to by a run that only chooses
 	o         Options
 	limits    chart.Limits
 	progress  Progress

@@ -28,7 +28,11 @@ type reconciliation struct {
 	r *Reconciler
 	subject
 	memory
-	entry    *lock.Entry // of a lock, nil if there is none that counts
+	// locked is the entry of a lock that is taken as it is, asked the one that the source is queried for and compared with. Each is
+	// nil if there is none that counts; wanted is what the object requires.
+	locked, asked *lock.Entry
+	wanted        lock.Wanted
+
 	steps    objectSteps
 	status   commonStatus // of the object, in the making
 	out      status.Outcome
@@ -101,7 +105,7 @@ func (p *reconciliation) through(ctx context.Context) *Result {
 		return p.still(ctx)
 	case p.kind.parts(p.typed).suspended:
 		return p.suspended()
-	case p.kind.noArtifact: // nothing is written that others could be at
+	case p.kind.noArtifact, r.o.Until == Choose: // nothing is written that others could be at
 		p.recall()
 		return p.run(ctx)
 	}
@@ -248,8 +252,10 @@ func (p *reconciliation) checkStorage() error {
 	var altered *store.AlteredError
 	if errors.As(err, &altered) {
 		p.out.Events = append(p.out.Events, status.Altered(altered.Err))
-		if err := p.r.store.Remove(artifact.Path); err != nil {
-			p.debugf("remove altered artifact: %v", err)
+		if p.r.o.Until == Fetch {
+			if err := p.r.store.Remove(artifact.Path); err != nil {
+				p.debugf("remove altered artifact: %v", err)
+			}
 		}
 	}
 	if altered == nil {
@@ -265,7 +271,7 @@ func (p *reconciliation) checkStorage() error {
 
 // restoreLink sets the link to the newest artifact again if it leads elsewhere.
 func (p *reconciliation) restoreLink(artifact string) error {
-	if p.kind.link == "" {
+	if p.kind.link == "" || p.r.o.Until == Choose {
 		return nil
 	}
 	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.link))

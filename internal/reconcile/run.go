@@ -71,16 +71,12 @@ func (c *Connections) Close() error {
 // Reconciler returns a reconciler for objects of these kinds. Close must be called after it, and before the connections are
 // closed.
 func (c *Connections) Reconciler(kinds Table, inv *inventory.Inventory, st *store.Store, o Options) *Reconciler {
-	var storage storage = st
-	if o.Until == Choose {
-		storage = readOnly{st}
-	}
 	return &Reconciler{
 		Connections: c,
 		kinds:       kinds,
 		inventory:   inv,
 		secrets:     credential.NewReader(inv.Set(), secretOptions(c.client, o)),
-		store:       storage,
+		store:       st,
 		o:           o,
 		limits:      o.Chart,
 	}
@@ -107,9 +103,7 @@ func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, pro
 	results := make([]*Result, len(objects))
 	order := r.kinds.sourcesFirst(objects)
 	work.Ordered(len(order), r.o.Concurrency, func(i int) {
-		for _, at := range order[i] {
-			results[at] = r.finished(ctx, objects[at])
-		}
+		results[order[i]] = r.finished(ctx, objects[order[i]])
 	})
 	return results, r.save(ctx)
 }
@@ -125,41 +119,21 @@ func (r *Reconciler) save(ctx context.Context) error {
 	return r.store.Save(ctx)
 }
 
-// sourcesFirst says which objects are reconciled one after the other, and in which order
-// to begin with them. A chart waits for its source inside its slot: sources go first, so
-// that there is always one that does not wait. A release follows what it takes its chart
-// from in the same slot, while others wait for the network or the disk.
-func (t Table) sourcesFirst(objects []*admission.Admitted) [][]int {
-	var sources, others, releases []int
+// sourcesFirst is the order in which objects begin. Whatever waits for another object waits in its own slot: what is waited
+// for goes first, so that there is always one that does not wait.
+func (t Table) sourcesFirst(objects []*admission.Admitted) []int {
+	var ranked [3][]int
 	for i, adm := range objects {
-		var info kind
-		if k, ok := t.of(adm.Object); ok {
-			info = *k
+		rank := 1
+		switch k, ok := t.of(adm.Object); {
+		case ok && k.source:
+			rank = 0
+		case ok && k.noArtifact:
+			rank = 2
 		}
-		switch {
-		case info.source:
-			sources = append(sources, i)
-		case info.noArtifact:
-			releases = append(releases, i)
-		default:
-			others = append(others, i)
-		}
+		ranked[rank] = append(ranked[rank], i)
 	}
-	var order [][]int
-	slots := map[store.Key]int{}
-	for _, i := range slices.Concat(sources, others) {
-		slots[keyOf(objects[i])] = len(order)
-		order = append(order, []int{i})
-	}
-	for _, i := range releases {
-		kind, namespace, name, _ := t.SourceRef(objects[i])
-		if at, ok := slots[store.NewKey(kind, namespace, name)]; ok {
-			order[at] = append(order[at], i)
-		} else {
-			order = append(order, []int{i})
-		}
-	}
-	return order
+	return slices.Concat(ranked[:]...)
 }
 
 // Close lets go of the files that the run kept open.

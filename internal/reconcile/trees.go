@@ -168,16 +168,14 @@ func (p *treeReconciliation) archiveTree(ctx context.Context, t *fetched) error 
 		p.keptTree(t)
 		return nil
 	}
-	stored, err := pending.Commit(revisionHash(t.Revision)+".tar.gz", p.kind.link)
-	if err := p.tolerateLink(err); err != nil {
-		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
-	}
 	var metadata map[string]string
 	if !t.Time.IsZero() {
 		metadata = map[string]string{metadataTime: t.Time.UTC().Format(time.RFC3339)}
 	}
-	p.status.artifact = p.artifact(stored, t.Revision, metadata)
-	p.fetched.digest, p.fingerprint = stored.Digest, t.fingerprint
+	if err := p.commit(pending, revisionHash(t.Revision)+".tar.gz", t.Revision, metadata, "unable to archive artifact to storage"); err != nil {
+		return err
+	}
+	p.fetched.digest, p.fingerprint = p.status.artifact.Digest, t.fingerprint
 	p.out.Stored, p.out.Announce = t.stored, t.announce
 	return nil
 }
