@@ -23,10 +23,6 @@ var shared = map[Code]map[string]string{
 		"auth.SecretError":         "a Secret has only a part of a login",
 		"credential.ProviderError": "a Secret has no login for the provider",
 	},
-	ForbiddenReference: {
-		"inventory.AccessError": "into another namespace",
-		"inventory.GateError":   "to a kind whose feature gate is closed",
-	},
 	GitReference: {
 		"git.EmptyError": "there is no commit at all",
 		"git.RefError":   "there is none of that name",
@@ -36,14 +32,8 @@ var shared = map[Code]map[string]string{
 		"manifest.SecretError":    "its data cannot be decoded",
 	},
 	InvalidValues: {
-		"values.Error":              "values that cannot be composed",
-		"inventory.ValuesTypeError": "an object of another type than values come from",
-		"inventory.EmptyPartError":  "an entry that names nothing",
-		"values.PartError":          "values that the Helm Operator could not merge",
-	},
-	MissingValues: {
-		"values.Error":               "an object or a key is not there",
-		"inventory.MissingPartError": "an object that the Helm Operator would read is not there",
+		"values.Error":     "values that cannot be composed",
+		"values.PartError": "values that the Helm Operator could not merge",
 	},
 	NoMatch: {
 		"oci.NoTagsError":      "no tag is a version",

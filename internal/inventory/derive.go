@@ -11,7 +11,6 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -60,21 +59,6 @@ func chartOf(hr *helmv2.HelmRelease) *sourcev1.HelmChart {
 	}
 	chart.Labels[ownerNameLabel], chart.Labels[ownerNamespaceLabel] = hr.Name, hr.Namespace
 	return chart
-}
-
-// derive makes a manifest of the HelmChart, whose places are the release's.
-func derive(release *manifest.Object, chart *sourcev1.HelmChart) (*manifest.Object, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(chart)
-	if err != nil {
-		return nil, fmt.Errorf("HelmChart of HelmRelease %s/%s: %w", release.Namespace, release.Name, err)
-	}
-	delete(content, "status")
-	metadata, _ := content["metadata"].(map[string]any)
-	delete(metadata, "creationTimestamp")
-	return release.Derive(manifest.Object{
-		APIVersion: chart.APIVersion, Kind: chart.Kind, Namespace: chart.Namespace, Name: chart.Name,
-		Content: runtime.DeepCopyJSON(content), // the converter's maps have room for each field that there could be
-	}, PathInTemplate), nil
 }
 
 // PathInTemplate is the field of a HelmRelease that a field of its HelmChart comes
@@ -162,11 +146,6 @@ func (inv *Inventory) deriveAll() *derivations {
 	inv.deriveArtifacts(all)
 	inv.findKnots(all)
 	inv.deriveOperated(all)
-	if len(releases) == 0 {
-		all.insertCharts()
-		all.insertOperated()
-		return all
-	}
 	made := make([]*derivation, len(releases))
 	work.Ordered(len(releases), goruntime.GOMAXPROCS(0), func(i int) {
 		made[i] = inv.derive(releases[i])
@@ -203,11 +182,9 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	}
 	chart := chartOf(hr)
 	d := &derivation{key: store.NewKey(chart.Kind, chart.Namespace, chart.Name)}
-	if err := inv.Access(obj.Namespace, chart.Kind, chart.Namespace, chart.Name); err != nil {
-		err.Made = true
-		d.Err = err
-	} else {
-		d.Chart, d.Err = derive(obj, chart)
+	d.Err = inv.Access(obj.Namespace, chart.Kind, chart.Namespace, chart.Name, "spec", "chart", "spec", "sourceRef", "namespace")
+	if d.Err == nil {
+		d.Chart, d.Err = deriveFrom(obj, chart, PathInTemplate)
 	}
 	if d.Err == nil {
 		var made *admission.Admitted
@@ -223,12 +200,12 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 // server would not take.
 func (d *derivation) complete(makers []*manifest.Object) {
 	if d.Err == nil && len(makers) > 1 {
-		d.Err = &ClashError{key: d.key, makers: makers}
+		d.Err = d.clash(makers)
 	}
 	if d.Err == nil {
 		var invalid *admission.InvalidError
 		if d.Err = d.refused; errors.As(d.refused, &invalid) {
-			d.Err = &ApplyError{invalid}
+			d.Err = Unapplied(invalid)
 		}
 	}
 	if d.Err != nil {
@@ -300,43 +277,27 @@ func DerivedKey(release *manifest.Object) (store.Key, bool) {
 	return store.NewKey(sourcev1.HelmChartKind, namespace, release.Namespace+"-"+release.Name), true
 }
 
-// ClashError is a HelmChart that several objects of the input make.
-type ClashError struct {
-	key    store.Key
-	makers []*manifest.Object
-}
-
-func (e *ClashError) Error() string {
-	return fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", e.key.Namespace, e.key.Name, e.list((*manifest.Object).String))
-}
-
-// Finding is what is wrong.
-func (*ClashError) Finding() finding.Code { return finding.ChartClash }
-
-func (e *ClashError) list(name func(*manifest.Object) string) string {
-	names := make([]string, len(e.makers))
-	for i, m := range e.makers {
-		names[i] = name(m)
+// clash is the error of a HelmChart that several objects of the input make.
+func (d *derivation) clash(makers []*manifest.Object) error {
+	names, places := make([]string, len(makers)), make([]string, len(makers))
+	for i, m := range makers {
+		names[i], places[i] = m.String(), fmt.Sprintf("%s at %s", m, m.Pos)
 	}
 	slices.Sort(names)
-	return strings.Join(names, " and ")
+	slices.Sort(places)
+	return &finding.Problem{
+		Code: finding.ChartClash, Field: []any{"metadata", "name"},
+		Text:   fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", d.key.Namespace, d.key.Name, strings.Join(names, " and ")),
+		Advice: "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of " + strings.Join(places, " and "),
+	}
 }
 
-// Hint says where the name of a HelmChart comes from, and where it is taken.
-func (e *ClashError) Hint() string {
-	places := e.list(func(m *manifest.Object) string { return fmt.Sprintf("%s at %s", m, m.Pos) })
-	return "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of " + places
+// Unapplied is the error of a HelmChart that the API server would not take from helm-controller.
+func Unapplied(err *admission.InvalidError) error {
+	return &finding.Problem{
+		Code: finding.RefusedChart, Field: PathInTemplate(err.Causes[0].Path), Text: "failed to run server-side apply: " + err.Message, Err: err,
+	}
 }
-
-// ApplyError is a HelmChart that the API server would not take from helm-controller.
-type ApplyError struct{ Err *admission.InvalidError }
-
-func (e *ApplyError) Error() string { return "failed to run server-side apply: " + e.Err.Message }
-
-// Finding is what is wrong.
-func (*ApplyError) Finding() finding.Code { return finding.RefusedChart }
-
-func (e *ApplyError) Unwrap() error { return e.Err }
 
 // namespacedURL is a repository's URL as the objects of a namespace mean it.
 type namespacedURL struct{ namespace, url string }

@@ -64,26 +64,16 @@ func (inv *Inventory) spare(obj *manifest.Object) {
 // DenyCrossNamespace is --no-cross-namespace-refs. It comes before anything else.
 func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }
 
-// Access refuses what --no-cross-namespace-refs forbids.
-func (inv *Inventory) Access(from, kind, namespace, name string) *AccessError {
-	if inv.sameNamespace && namespace != from {
-		return &AccessError{kind: kind, namespace: namespace, name: name}
+// Access refuses what --no-cross-namespace-refs forbids. The field says which namespace.
+func (inv *Inventory) Access(from, kind, namespace, name string, field ...any) error {
+	if !inv.sameNamespace || namespace == from {
+		return nil
 	}
-	return nil
+	return &finding.Problem{
+		Code: finding.ForbiddenReference, Field: field,
+		Text: fmt.Sprintf("cross-namespace references are not allowed: cannot access %s %s/%s", kind, namespace, name),
+	}
 }
-
-// AccessError is a reference that is not allowed.
-type AccessError struct {
-	kind, namespace, name string
-	Made                  bool // of a HelmChart that a release makes
-}
-
-func (e *AccessError) Error() string {
-	return fmt.Sprintf("cross-namespace references are not allowed: cannot access %s %s/%s", e.kind, e.namespace, e.name)
-}
-
-// Finding is what is wrong.
-func (*AccessError) Finding() finding.Code { return finding.ForbiddenReference }
 
 // Admit judges an object. The error is an *admission.InvalidError.
 func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {

@@ -118,7 +118,7 @@ func (inv *Inventory) deriveOperated(all *derivations) {
 
 func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operator.HelmRelease) *operated {
 	if name := hr.GetReleaseName(); len(name) > maxReleaseName {
-		return &operated{err: &ReleaseNameError{name, hr.Spec.ReleaseName != ""}}
+		return &operated{err: longName(name, hr.Spec.ReleaseName != "")}
 	}
 	source, chart := operatedSource(hr), operatedChart(hr)
 	key := store.NewKey(source.GetObjectKind().GroupVersionKind().Kind, source.GetNamespace(), source.GetName())
@@ -150,6 +150,21 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 	return o
 }
 
+// maxReleaseName is the longest name that Helm takes.
+const maxReleaseName = 53
+
+// longName is the error of a release whose name Helm does not take. The operator makes it as it is, and fails when it installs.
+func longName(name string, given bool) error {
+	field := []any{"metadata", "name"}
+	if given {
+		field = []any{"spec", "releaseName"}
+	}
+	return &finding.Problem{
+		Code: finding.RefusedName, Field: field, Advice: "set spec.releaseName",
+		Text: fmt.Sprintf("the release name '%s' has %d characters, Helm takes %d", name, len(name), maxReleaseName),
+	}
+}
+
 // dropPrinted leaves out what an earlier run printed of what HelmReleases of Flux 1 make: it is made again. Other objects may have
 // such names, too.
 func (all *derivations) dropPrinted() {
@@ -178,12 +193,11 @@ func deriveFrom(release *manifest.Object, made object, fieldOf func([]any) []any
 		return nil, fmt.Errorf("%s of %s: %w", made.GetName(), release, err)
 	}
 	delete(content, "status")
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		delete(metadata, "creationTimestamp")
-	}
+	delete(manifest.At[map[string]any](content, "metadata"), "creationTimestamp")
 	kind := made.GetObjectKind().GroupVersionKind()
 	return release.Derive(manifest.Object{
-		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: made.GetNamespace(), Name: made.GetName(), Content: content,
+		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: made.GetNamespace(), Name: made.GetName(),
+		Content: runtime.DeepCopyJSON(content), // the converter's maps have room for each field that there could be
 	}, fieldOf), nil
 }
 

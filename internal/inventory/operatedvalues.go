@@ -20,7 +20,7 @@ func OperatedInline(hr *operator.HelmRelease) (map[string]any, error) {
 	}
 	var inline map[string]any
 	if err := json.Unmarshal(hr.Spec.Values.Raw, &inline); err != nil {
-		return nil, &ValuesTypeError{Operated: true}
+		return nil, noMap("the operator silently ignores it")
 	}
 	return inline, nil
 }
@@ -60,21 +60,14 @@ func (inv *Inventory) OperatedParts(hr *operator.HelmRelease, r OperatedReaders)
 				Read: func() ([]byte, error) { return r.ChartFile(ref.Path) },
 			})
 		default:
-			return nil, &EmptyPartError{i}
+			return nil, &finding.Problem{
+				Code: finding.InvalidValues, Field: []any{"spec", "valuesFrom", i},
+				Text: fmt.Sprintf("spec.valuesFrom[%d] names nothing: the operator passes over it", i),
+			}
 		}
 	}
 	return parts, nil
 }
-
-// EmptyPartError is an entry of valuesFrom that names nothing.
-type EmptyPartError struct{ Index int }
-
-func (e *EmptyPartError) Error() string {
-	return fmt.Sprintf("spec.valuesFrom[%d] names nothing: the operator passes over it", e.Index)
-}
-
-// Finding is what is wrong.
-func (*EmptyPartError) Finding() finding.Code { return finding.InvalidValues }
 
 func (inv *Inventory) keyPart(hr *operator.HelmRelease, kind string, ref *operator.KeyReference, path ...any) values.Part {
 	p := values.Part{Namespace: ref.Namespace, Kind: kind, Name: ref.Name, Key: ref.Key, Path: path, Optional: ref.Optional}
@@ -82,10 +75,12 @@ func (inv *Inventory) keyPart(hr *operator.HelmRelease, kind string, ref *operat
 	p.Key = cmp.Or(p.Key, defaultValuesKey)
 	p.Read = func() ([]byte, error) {
 		data, err := inv.Values(p.Namespace)(kind, p.Name)
+		if notFound, ok := errors.AsType[*manifest.NotFoundError](err); ok && kind != "Secret" {
+			return nil, finding.WithCode(finding.MissingValues, notFound)
+		} else if ok {
+			return nil, notFound
+		}
 		if err != nil {
-			if notFound, ok := errors.AsType[*manifest.NotFoundError](err); ok {
-				return nil, &MissingPartError{notFound}
-			}
 			return nil, err
 		}
 		text, ok := data[p.Key]
@@ -96,18 +91,3 @@ func (inv *Inventory) keyPart(hr *operator.HelmRelease, kind string, ref *operat
 	}
 	return p
 }
-
-// MissingPartError is a ConfigMap or Secret that values come from and that is not in the input.
-type MissingPartError struct{ Err *manifest.NotFoundError }
-
-func (e *MissingPartError) Error() string { return e.Err.Error() }
-
-// Finding is what is wrong.
-func (e *MissingPartError) Finding() finding.Code {
-	if e.Err.Kind == "Secret" {
-		return e.Err.Finding()
-	}
-	return finding.MissingValues
-}
-
-func (e *MissingPartError) Unwrap() error { return e.Err }

@@ -51,7 +51,7 @@ func ReleaseReference(hr *helmv2.HelmRelease) (kind, namespace, name string) {
 const externalArtifact = sourcev1.ExternalArtifactKind
 
 // ReleaseSource finds the object that a release takes its chart from. The errors about references that are not allowed are
-// an *AccessError and a *GateError.
+// have the code [finding.ForbiddenReference].
 func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 	if hr.Spec.Chart != nil {
 		return inv.madeChart(obj)
@@ -61,7 +61,7 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 	if kind == "" { // admission lets an object without a spec pass
 		return nil, finding.WithCode(finding.BrokenRule, errors.New("invalid Chart reference: either chart or chartRef must be set"))
 	}
-	if err := inv.Access(hr.Namespace, kind, namespace, name); err != nil {
+	if err := inv.Access(hr.Namespace, kind, namespace, name, "spec", "chartRef", "namespace"); err != nil {
 		return nil, err
 	}
 	adm, err := inv.FindFor(obj, kind, namespace, name)
@@ -72,7 +72,7 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 		if rejected := inv.Derivations().unmade[store.NewKey(kind, namespace, name)]; rejected != nil {
 			return nil, fmt.Errorf("could not get Source object: %w", &UnavailableError{kind, name, rejected})
 		}
-		return nil, &GateError{namespace, name}
+		return nil, closedGate(namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not get Source object: %w", &UnavailableError{kind, name, err})
@@ -91,18 +91,12 @@ func (inv *Inventory) madeChart(obj *manifest.Object) (*admission.Admitted, erro
 	return inv.Admit(d.Chart)
 }
 
-// GateError is a chart of a kind that helm-controller does not read by default.
-type GateError struct{ namespace, name string }
-
-func (e *GateError) Error() string {
-	return fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, e.namespace, e.name)
-}
-
-// Finding is what is wrong.
-func (*GateError) Finding() finding.Code { return finding.ForbiddenReference }
-
-// Hint says why no flag opens that gate here.
-func (e *GateError) Hint() string {
-	return "no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with " +
-		finding.StandIn(externalArtifact, e.namespace, e.name)
+// closedGate is the error of a chart of a kind that helm-controller does not read by default. No flag opens that gate here.
+func closedGate(namespace, name string) error {
+	return &finding.Problem{
+		Code: finding.ForbiddenReference, Field: []any{"spec", "chartRef", "kind"},
+		Text: fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, namespace, name),
+		Advice: "no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with " +
+			finding.StandIn(externalArtifact, namespace, name),
+	}
 }

@@ -52,11 +52,11 @@ func InlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
 	err := json.Unmarshal(hr.Spec.Values.Raw, &inline)
 	if err == nil && inline != nil && !readsAsYAML(hr.Spec.Values.Raw) {
 		if inline = hr.GetValues(); inline == nil {
-			return nil, &ValuesTypeError{}
+			return nil, noMap("helm-controller would silently ignore it")
 		}
 	}
 	if err != nil {
-		return nil, &ValuesTypeError{}
+		return nil, noMap("helm-controller would silently ignore it")
 	}
 	return inline, nil
 }
@@ -83,23 +83,13 @@ func readsAsYAML(text []byte) bool {
 	return true
 }
 
-// ValuesTypeError is a scalar or a list where values belong.
-type ValuesTypeError struct{ Operated bool } // in a HelmRelease of Flux 1
-
-func (e *ValuesTypeError) Error() string {
-	if e.Operated {
-		return "spec.values is not a map: the operator silently ignores it"
+// noMap is the error of a scalar or a list where values belong.
+func noMap(what string) error {
+	return &finding.Problem{
+		Code: finding.InvalidValues, Field: []any{"spec", "values"}, Text: "spec.values is not a map: " + what,
+		Advice: "write a map below spec.values; a | after the colon makes it a text",
 	}
-	return "spec.values is not a map: helm-controller would silently ignore it"
 }
-
-// Hint says how a text becomes a map.
-func (*ValuesTypeError) Hint() string {
-	return "write a map below spec.values; a | after the colon makes it a text"
-}
-
-// Finding is what is wrong.
-func (*ValuesTypeError) Finding() finding.Code { return finding.InvalidValues }
 
 // Values looks up what values come from, in one namespace.
 func (inv *Inventory) Values(namespace string) values.Lookup {

@@ -104,7 +104,7 @@ func (r *Result) loadable() bool {
 func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
 	adm, err := p.r.inventory.ReleaseSource(p.adm.Object, hr)
 	switch {
-	case is[*inventory.AccessError](err), is[*inventory.GateError](err):
+	case finding.CodeOf(err) == finding.ForbiddenReference:
 		return nil, status.AccessDenied.Stall(err)
 	case err != nil:
 		return nil, requeued(status.ArtifactFailed.Wrap(err))

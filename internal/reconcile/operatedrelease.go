@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -152,7 +153,7 @@ func (p *operatedReconciliation) failedAs(err error) error {
 func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, error) {
 	adm, err := p.r.inventory.OperatedChart(p.adm.Object)
 	switch {
-	case is[*inventory.ReleaseNameError](err):
+	case finding.CodeOf(err) == finding.RefusedName:
 		return nil, &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
 	case err != nil:
 		return nil, chartFailure(err)
@@ -299,7 +300,7 @@ func (p *operatedReconciliation) forgiveSecret(part *values.Part) bool {
 	if part.Kind != "Secret" || part.Optional {
 		return true
 	}
-	var missing *inventory.MissingPartError
+	var missing *manifest.NotFoundError
 	if _, err := part.Read(); !errors.As(err, &missing) {
 		return true
 	} else {

@@ -7,6 +7,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
@@ -31,7 +32,7 @@ func (v *validation) operated(hr *operator.HelmRelease) {
 func placed(err error) error {
 	var invalid *admission.InvalidError
 	if errors.As(err, &invalid) {
-		return &inventory.ApplyError{Err: invalid}
+		return inventory.Unapplied(invalid)
 	}
 	return err
 }
@@ -55,9 +56,7 @@ func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *
 	}
 	parts, err := v.inv.OperatedParts(hr, inventory.OperatedReaders{URL: nothing, ChartFile: file})
 	if err != nil {
-		var empty *inventory.EmptyPartError
-		errors.As(err, &empty)
-		v.fail(finding.InvalidValues, err, "spec", "valuesFrom", empty.Index)
+		v.fail(finding.InvalidValues, err, finding.PathOf(err)...)
 		return nil, nil
 	}
 	for i := range parts {
@@ -87,7 +86,7 @@ func (v *validation) missingPart(p *values.Part) {
 	if p.Kind != "Secret" || p.Optional {
 		return
 	}
-	var missing *inventory.MissingPartError
+	var missing *manifest.NotFoundError
 	if _, err := p.Read(); errors.As(err, &missing) {
 		v.fail(finding.MissingSecret, err, p.Path...)
 		p.Optional = true

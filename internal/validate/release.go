@@ -109,25 +109,11 @@ func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, 
 // the error does not say.
 func ReleaseField(err error) []any {
 	var value *values.Error
-	var denied *inventory.AccessError
-	var apply *inventory.ApplyError
 	switch {
 	case errors.As(err, &value):
 		return []any{"spec", "valuesFrom", value.Index, "name"}
-	case is[*inventory.ValuesTypeError](err):
-		return []any{"spec", "values"}
-	case errors.As(err, &apply):
-		return inventory.PathInTemplate(apply.Err.Causes[0].Path)
-	case errors.As(err, &denied) && denied.Made:
-		return []any{"spec", "chart", "spec", "sourceRef", "namespace"}
-	case errors.As(err, &denied):
-		return []any{"spec", "chartRef", "namespace"}
-	case is[*inventory.ClashError](err):
-		return []any{"metadata", "name"}
-	case is[*inventory.GateError](err):
-		return []any{"spec", "chartRef", "kind"}
 	case is[*inventory.UnavailableError](err):
 		return []any{"spec", "chartRef", "name"}
 	}
-	return nil
+	return finding.PathOf(err)
 }
