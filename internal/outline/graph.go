@@ -8,37 +8,43 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// graph writes each node and each edge once.
-type graph struct {
-	text  strings.Builder
-	ids   map[*Node]string
-	drawn map[*Node]bool
-	node  func(id string, n *Node)
-	edge  func(from, to string)
+// notation is how a graph is written: the format of a node takes its name, label and style, that of an edge two names.
+type notation struct {
+	head, node, edge, tail string
+	bad, off               string // styles
+	label                  func(lines []string) string
 }
 
-func (g *graph) id(n *Node) string {
-	if g.ids[n] == "" {
-		g.ids[n] = fmt.Sprintf("n%d", len(g.ids))
-	}
-	return g.ids[n]
-}
-
-func (g *graph) visit(nodes []*Node) {
-	for _, n := range nodes {
-		if g.drawn[n] {
-			continue
+// write writes each node and each edge once.
+func (f *notation) write(w io.Writer, roots []*Node) error {
+	var text strings.Builder
+	text.WriteString(f.head)
+	ids := map[*Node]string{}
+	var visit func(nodes []*Node)
+	visit = func(nodes []*Node) {
+		for _, n := range nodes {
+			if ids[n] != "" {
+				continue
+			}
+			ids[n] = fmt.Sprintf("n%d", len(ids))
+			style := ""
+			if n.bad() {
+				style = f.bad
+			} else if n.State == Suspended {
+				style = f.off
+			}
+			fmt.Fprintf(&text, f.node, ids[n], f.label(label(n)), style)
+			visit(n.Children)
+			for _, child := range n.Children {
+				fmt.Fprintf(&text, f.edge, ids[n], ids[child])
+			}
 		}
-		g.drawn[n] = true
-		g.node(g.id(n), n)
-		g.visit(n.Children)
-		for _, child := range n.Children {
-			g.edge(g.id(n), g.id(child))
-		}
 	}
+	visit(roots)
+	text.WriteString(f.tail)
+	_, err := io.WriteString(w, text.String())
+	return err
 }
-
-func newGraph() *graph { return &graph{ids: map[*Node]string{}, drawn: map[*Node]bool{}} }
 
 // label is what a graph says of a node, in lines.
 func label(n *Node) []string {
@@ -57,26 +63,16 @@ func label(n *Node) []string {
 
 // Mermaid draws a flow chart, as GitHub and GitLab show it in Markdown. Names cannot break out of their labels.
 func Mermaid(w io.Writer, roots []*Node) error {
-	g := newGraph()
-	g.text.WriteString("flowchart LR\n")
-	g.node = func(id string, n *Node) {
-		var lines []string
-		for _, line := range label(n) {
-			lines = append(lines, escapeMermaid(line))
-		}
-		class := ""
-		if n.bad() {
-			class = ":::bad"
-		} else if n.State == Suspended {
-			class = ":::off"
-		}
-		fmt.Fprintf(&g.text, "    %s[\"%s\"]%s\n", id, strings.Join(lines, "<br/>"), class)
-	}
-	g.edge = func(from, to string) { fmt.Fprintf(&g.text, "    %s --> %s\n", from, to) }
-	g.visit(roots)
-	g.text.WriteString("    classDef bad stroke:#c0392b,stroke-width:3px\n    classDef off stroke-dasharray:4 4\n")
-	_, err := io.WriteString(w, g.text.String())
-	return err
+	return (&notation{
+		head: "flowchart LR\n", node: "    %s[\"%s\"]%s\n", edge: "    %s --> %s\n", bad: ":::bad", off: ":::off",
+		tail: "    classDef bad stroke:#c0392b,stroke-width:3px\n    classDef off stroke-dasharray:4 4\n",
+		label: func(lines []string) string {
+			for i := range lines {
+				lines[i] = escapeMermaid(lines[i])
+			}
+			return strings.Join(lines, "<br/>")
+		},
+	}).write(w, roots)
 }
 
 // escapeMermaid writes everything but what names and versions are made of as a number.
@@ -95,22 +91,11 @@ func escapeMermaid(s string) string {
 
 // DOT draws a graph for Graphviz.
 func DOT(w io.Writer, roots []*Node) error {
-	g := newGraph()
-	g.text.WriteString("digraph helmsrc {\n  rankdir=LR\n  node [shape=box, fontname=\"sans-serif\"]\n")
-	g.node = func(id string, n *Node) {
-		style := ""
-		if n.bad() {
-			style = ", color=red"
-		} else if n.State == Suspended {
-			style = ", style=dashed"
-		}
-		fmt.Fprintf(&g.text, "  %s [label=\"%s\"%s]\n", id, escapeDOT(strings.Join(label(n), "\n")), style)
-	}
-	g.edge = func(from, to string) { fmt.Fprintf(&g.text, "  %s -> %s\n", from, to) }
-	g.visit(roots)
-	g.text.WriteString("}\n")
-	_, err := io.WriteString(w, g.text.String())
-	return err
+	return (&notation{
+		head: "digraph helmsrc {\n  rankdir=LR\n  node [shape=box, fontname=\"sans-serif\"]\n",
+		node: "  %s [label=\"%s\"%s]\n", edge: "  %s -> %s\n", tail: "}\n", bad: ", color=red", off: ", style=dashed",
+		label: func(lines []string) string { return escapeDOT(strings.Join(lines, "\n")) },
+	}).write(w, roots)
 }
 
 func escapeDOT(s string) string {

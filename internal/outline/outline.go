@@ -70,27 +70,6 @@ func (n *Node) bad() bool {
 	return false
 }
 
-// Failing returns copies of the nodes that need attention and of those above them, none if no node does.
-func Failing(roots []*Node) []*Node { return failing(roots, map[*Node]*Node{}) }
-
-func failing(nodes []*Node, known map[*Node]*Node) []*Node {
-	var left []*Node
-	for _, n := range nodes {
-		copied, seen := known[n]
-		if !seen {
-			if below := failing(n.Children, known); n.bad() || len(below) > 0 {
-				shown := *n
-				shown.Children, copied = below, &shown
-			}
-			known[n] = copied
-		}
-		if copied != nil {
-			left = append(left, copied)
-		}
-	}
-	return left
-}
-
 // Unfold returns nodes that share nothing: what several have in common is below the first of them only, which bounds how many
 // there are.
 func Unfold(roots []*Node) []*Node { return unfold(roots, map[*Node]bool{}) }
@@ -109,22 +88,25 @@ func unfold(nodes []*Node, seen map[*Node]bool) []*Node {
 	return copies
 }
 
+// Failing returns copies of the nodes that need attention and of those above them, none if no node does.
+func Failing(roots []*Node) []*Node { return keep(roots, (*Node).bad, false, map[*Node]*Node{}) }
+
 // Keep returns the nodes for which a function is true, with all that is below them, and what leads to them.
 func Keep(roots []*Node, wanted func(*Node) bool) []*Node {
-	return keep(roots, wanted, map[*Node]*Node{})
+	return keep(roots, wanted, true, map[*Node]*Node{})
 }
 
-func keep(nodes []*Node, wanted func(*Node) bool, done map[*Node]*Node) []*Node {
+// keep returns the nodes that are wanted, with all that is below them if they are kept whole, and what leads to them.
+func keep(nodes []*Node, wanted func(*Node) bool, whole bool, done map[*Node]*Node) []*Node {
 	var kept []*Node
 	for _, n := range nodes {
 		k, known := done[n]
 		if !known {
-			if wanted(n) {
+			if whole && wanted(n) {
 				k = n
-			} else if below := keep(n.Children, wanted, done); below != nil {
+			} else if below := keep(n.Children, wanted, whole, done); below != nil || wanted(n) {
 				c := *n
-				c.Children = below
-				k = &c
+				c.Children, k = below, &c
 			}
 			done[n] = k
 		}

@@ -33,18 +33,22 @@ type row struct {
 // Add adds an object with its document and what became of it.
 func (t *Table) Add(doc map[string]any, o report.Object) {
 	text := func(path ...string) string { return status.Text(doc, path...) }
+	reference := func(field ...string) id {
+		part := func(name string) string { return text(append(slices.Clip(field), name)...) }
+		if part("name") == "" {
+			return id{}
+		}
+		return id{o.Cluster, part("kind"), cmp.Or(part("namespace"), o.Namespace), part("name")}
+	}
 	r := row{id: id{o.Cluster, o.Kind, o.Namespace, o.Name}, state: o.State, message: o.Message}
 	switch base, _, _ := strings.Cut(o.Kind, "."); base {
 	case helmv2.HelmReleaseKind:
 		r.chart = cmp.Or(text("metadata", "annotations", status.ChartAnnotation), text("spec", "chart", "spec", "chart"), text("spec", "chart", "name"))
 		r.version = cmp.Or(o.Version, text("metadata", "annotations", status.VersionAnnotation), text("spec", "chart", "spec", "version"), text("spec", "chart", "version"))
-		r.source = r.reference(text("spec", "chart", "spec", "sourceRef", "kind"), text("spec", "chart", "spec", "sourceRef", "namespace"), text("spec", "chart", "spec", "sourceRef", "name"))
-		if text("spec", "chartRef", "name") != "" {
-			r.source = r.reference(text("spec", "chartRef", "kind"), text("spec", "chartRef", "namespace"), text("spec", "chartRef", "name"))
-		}
+		r.source = cmp.Or(reference("spec", "chartRef"), reference("spec", "chart", "spec", "sourceRef"))
 	case sourcev1.HelmChartKind:
 		r.chart, r.version = text("spec", "chart"), cmp.Or(o.Version, o.Revision, text("spec", "version"))
-		r.source = r.reference(text("spec", "sourceRef", "kind"), "", text("spec", "sourceRef", "name"))
+		r.source = reference("spec", "sourceRef")
 		labels := []string{"metadata", "labels", helmv2.GroupVersion.Group + "/"}
 		label := func(name string) string { return text(labels[0], labels[1], labels[2]+name) }
 		r.owner = id{o.Cluster, helmv2.HelmReleaseKind, label("namespace"), label("name")}
@@ -52,14 +56,6 @@ func (t *Table) Add(doc map[string]any, o report.Object) {
 		r.url, r.version = cmp.Or(text("spec", "url"), text("spec", "endpoint")), cmp.Or(o.Version, o.Revision)
 	}
 	t.rows = append(t.rows, r)
-}
-
-// reference is an object that a row refers to, in its own namespace unless another one is named.
-func (r *row) reference(kind, namespace, name string) id {
-	if name == "" {
-		return id{}
-	}
-	return id{r.cluster, kind, cmp.Or(namespace, r.namespace), name}
 }
 
 // Write writes the rows: releases, then charts, then sources.
@@ -73,18 +69,17 @@ func (t *Table) Write(w io.Writer, s table.Style) error {
 		}
 		return i.name
 	}
+	chart := func(r row) []string {
+		return []string{name(r.id), r.chart, table.Short(r.version), r.source.short(), r.says()}
+	}
 	written := false
 	for _, part := range []struct {
 		header []string
 		rows   []row
 		cells  func(r row) []string
 	}{
-		{[]string{"RELEASE", "CHART", "VERSION", "SOURCE", "STATE"}, p.releases, func(r row) []string {
-			return []string{name(r.id), r.chart, table.Short(r.version), r.source.short(), r.says()}
-		}},
-		{[]string{"HELMCHART", "CHART", "VERSION", "SOURCE", "STATE"}, p.charts, func(r row) []string {
-			return []string{name(r.id), r.chart, table.Short(r.version), r.source.short(), r.says()}
-		}},
+		{[]string{"RELEASE", "CHART", "VERSION", "SOURCE", "STATE"}, p.releases, chart},
+		{[]string{"HELMCHART", "CHART", "VERSION", "SOURCE", "STATE"}, p.charts, chart},
 		{[]string{"SOURCE", "URL", "REVISION", "STATE"}, p.sources, func(r row) []string {
 			return []string{r.kind + "/" + name(r.id), r.url, table.Short(r.version), r.says()}
 		}},

@@ -182,6 +182,33 @@ func at(kind string, key policyKey, file string, line int) finding.Object {
 	return finding.Object{Kind: kind, Namespace: key.namespace, Name: key.name, Pos: finding.Pos{File: file, Line: line, Column: 1}}
 }
 
+// followed is a policy that fields follow.
+type followed struct {
+	policyKey
+	first  finding.Object // the policy, where the first field is
+	fields int
+}
+
+// policies are those that the fields of all files follow, in the order of the first of these.
+func (u *Update) policies() []*followed {
+	var list []*followed
+	known := map[policyKey]*followed{}
+	for _, file := range u.files() {
+		for _, f := range file.fields {
+			key := keyOf(f)
+			if f.Err != nil {
+				continue
+			}
+			if known[key] == nil {
+				known[key] = &followed{policyKey: key, first: at(imagev1.ImagePolicyKind, key, file.file.Name, f.Line)}
+				list = append(list, known[key])
+			}
+			known[key].fields++
+		}
+	}
+	return list
+}
+
 // choice is what a policy chooses in a cluster.
 type choice struct {
 	cluster string
@@ -190,66 +217,52 @@ type choice struct {
 
 // choose finds out what the policies of all markers choose in a cluster. Failures are reported, each once.
 func (u *Update) choose(ctx context.Context, r *reconcile.Reconciler) {
-	followers := map[policyKey]int{} // how many fields follow it
-	var order []policyKey
-	fields := map[policyKey]marked.Field{}
-	files := map[policyKey]string{}
-	for _, p := range u.files() {
-		for _, f := range p.fields {
-			if f.Err != nil {
-				continue
-			}
-			key := keyOf(f)
-			if followers[key]++; followers[key] == 1 {
-				order, fields[key], files[key] = append(order, key), f, p.file.Name
-			}
-		}
-	}
-	failed := func(key policyKey, err error) {
+	failed := func(p *followed, err error) {
 		more, hints := "", finding.Hints(err)
 		if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok { // it takes no part in a run, which would say why
 			more, hints = ": "+rejected.Err.Error(), finding.Hints(rejected.Err)
 		}
-		if n := followers[key] - 1; n > 0 {
+		if n := p.fields - 1; n > 0 {
 			verb := "fields follow"
 			if n == 1 {
 				verb = "field follows"
 			}
 			more += fmt.Sprintf(" (%d more %s it)", n, verb)
 		}
-		u.w.ReportEdit(finding.PolicyFailed, at(imagev1.ImagePolicyKind, key, files[key], fields[key].Line), err.Error()+more, hints...)
+		u.w.ReportEdit(finding.PolicyFailed, p.first, err.Error()+more, hints...)
 		u.fail(session.CodeOf(&reconcile.Result{State: reconcile.Failed, Failure: status.AsFailure(err)}))
 	}
 	var policies []*admission.Admitted
-	var keys []policyKey
-	for _, key := range order {
-		adm, err := u.in.Inventory.Find(imagev1.ImagePolicyKind, key.namespace, key.name)
+	var chosen []*followed
+	for _, p := range u.policies() {
+		adm, err := u.in.Inventory.Find(imagev1.ImagePolicyKind, p.namespace, p.name)
 		if _, absent := errors.AsType[*manifest.NotFoundError](err); absent && u.in.Cluster != "" {
-			u.missing[key] = func() { failed(key, err) } // unless another cluster has it
+			u.missing[p.policyKey] = func() { failed(p, err) } // unless another cluster has it
 			continue
 		}
 		if err != nil {
-			failed(key, err)
+			failed(p, err)
 			continue
 		}
 		u.w.ReportWarnings(u.in, adm)
-		policies, keys = append(policies, adm), append(keys, key)
+		policies, chosen = append(policies, adm), append(chosen, p)
 	}
 	images, results := r.Images(ctx, policies)
 	for i, image := range images {
+		p := chosen[i]
 		for _, w := range results[i].Warnings {
 			u.w.Console.ReportAs(results[i].Warning(w), console.Presentation{At: console.ObjectSubject(results[i].Object.Object), Brief: true})
 		}
 		if image.Err != nil {
-			failed(keys[i], image.Err)
+			failed(p, image.Err)
 			continue
 		}
 		if s := image.Suspended; s != nil {
 			u.w.Console.Info(console.ObjectSubject(policies[i].Object), fmt.Sprintf("%s is suspended: what follows the policy is left as it is", s))
-			u.chosen[keys[i]] = append([]choice{}, u.chosen[keys[i]]...) // it is not missing
+			u.chosen[p.policyKey] = append([]choice{}, u.chosen[p.policyKey]...) // it is not missing
 			continue
 		}
-		u.chosen[keys[i]] = append(u.chosen[keys[i]], choice{u.in.Cluster, image})
+		u.chosen[p.policyKey] = append(u.chosen[p.policyKey], choice{u.in.Cluster, image})
 	}
 	u.w.ReportNotes(u.in)
 }
@@ -257,26 +270,18 @@ func (u *Update) choose(ctx context.Context, r *reconcile.Reconciler) {
 // resolve finds the values that the policies chose, where all clusters agree.
 func (u *Update) resolve() {
 	chosen := map[policyKey]reconcile.Image{}
-	known := map[policyKey]bool{}
-	for _, p := range u.files() {
-		for _, f := range p.fields {
-			key := keyOf(f)
-			choices := u.chosen[key]
-			if f.Err != nil || known[key] {
-				continue
-			}
-			known[key] = true
-			differs := slices.IndexFunc(choices, func(c choice) bool { return c.image != choices[0].image })
-			switch {
-			case choices == nil && u.missing[key] != nil:
-				u.missing[key]()
-			case differs > 0:
-				text := fmt.Sprintf("it chooses %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)
-				u.w.ReportEdit(finding.PolicyFailed, at(imagev1.ImagePolicyKind, key, p.file.Name, f.Line), text, finding.ChooseCluster)
-				u.fail(exit.Failed)
-			case len(choices) > 0:
-				chosen[key] = choices[0].image
-			}
+	for _, p := range u.policies() {
+		choices := u.chosen[p.policyKey]
+		differs := slices.IndexFunc(choices, func(c choice) bool { return c.image != choices[0].image })
+		switch {
+		case choices == nil && u.missing[p.policyKey] != nil:
+			u.missing[p.policyKey]()
+		case differs > 0:
+			text := fmt.Sprintf("it chooses %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)
+			u.w.ReportEdit(finding.PolicyFailed, p.first, text, finding.ChooseCluster)
+			u.fail(exit.Failed)
+		case len(choices) > 0:
+			chosen[p.policyKey] = choices[0].image
 		}
 	}
 	u.set(chosen)

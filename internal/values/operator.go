@@ -28,8 +28,6 @@ const (
 	kindURL       = "URL"
 )
 
-func (p *Part) secret() bool { return p.Kind == kindSecret }
-
 // reference is the part in the form in which origins are shown.
 func (p *Part) reference() *Reference {
 	return &Reference{p.Namespace, meta.ValuesReference{Kind: p.Kind, Name: p.Name, ValuesKey: p.Key, Optional: p.Optional}}
@@ -99,17 +97,12 @@ func (c *composition) readPart(p *Part) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.spendData(data); err != nil {
-		return nil, err
-	}
-	var values map[string]any
-	if err := yaml.Unmarshal(data, &values); err != nil {
-		if p.secret() {
+	return c.decode(data, func(err error) error {
+		if p.Kind == kindSecret {
 			err = errors.New("not a YAML map")
 		}
-		return nil, &unreadableError{fmt.Errorf("unable to read the values of %s: %w", p, err), "write a YAML map: the Helm Operator takes nothing else"}
-	}
-	return values, checkDepth(values, 0)
+		return &unreadableError{fmt.Errorf("unable to read the values of %s: %w", p, err), "write a YAML map: the Helm Operator takes nothing else"}
+	})
 }
 
 // unreadableError reports values that are not a YAML map.

@@ -150,20 +150,27 @@ func (c *composition) add(r Reference, data []byte) error {
 		}
 		return concealed(r, "cannot be set at its target path", err)
 	}
-	if err := c.spendData(data); err != nil {
-		return err
-	}
-	var values map[string]any
-	if err := yaml.Unmarshal(data, &values); err != nil {
+	values, err := c.decode(data, func(err error) error {
 		return &unreadableError{concealed(r, "is not a YAML map", err),
 			fmt.Sprintf("write a YAML map under the key %s of %s %s/%s", r.GetValuesKey(), r.Kind, r.Namespace, r.Name)}
-	}
-	if err := checkDepth(values, 0); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	c.result = c.merge(c.result, values)
 	c.origins.note(&r, values, nil)
 	return nil
+}
+
+// decode reads a map of values. Unreadable is what becomes of an error of the parser.
+func (c *composition) decode(data []byte, unreadable func(error) error) (values map[string]any, err error) {
+	if err := c.spendData(data); err != nil {
+		return nil, err
+	}
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		return nil, unreadable(err)
+	}
+	return values, checkDepth(values, 0)
 }
 
 func (c *composition) set(r Reference, value string) error {
