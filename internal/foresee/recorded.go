@@ -36,7 +36,7 @@ func (f *Foresight) recorded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.before = &Side{Work: f.Work, old: true, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{root}}
+	f.before = &Side{Work: f.Work, recorded: true, codes: map[plan.ID]int{}, stores: []*store.Store{root}}
 	f.after.recorded = true
 	known, stores := false, map[*load.Input]*store.Store{}
 	if err := w.Each(f.after.Inputs, func(in *load.Input) error {

@@ -39,8 +39,7 @@ type Work struct {
 // A Side is the HelmReleases of manifests: as they are, or as they were.
 type Side struct {
 	Work
-	old      bool
-	base     *base // of the old side
+	base     *base // of the old side, if that is other manifests
 	recorded bool  // the old side is what was recorded
 	Inputs   []*load.Input
 	Releases []*Release
@@ -71,9 +70,9 @@ func (w Work) Side(inputs []*load.Input) (*Side, error) { return w.side(inputs, 
 func (w Work) Before(inputs []*load.Input) (*Side, error) { return w.side(inputs, &base{}) }
 
 func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
-	s := &Side{Work: w, old: b != nil, base: b, codes: map[plan.ID]int{}, Inputs: load.WithoutLoose(slices.Clone(inputs))}
+	s := &Side{Work: w, base: b, codes: map[plan.ID]int{}, Inputs: load.WithoutLoose(slices.Clone(inputs))}
 	var err error
-	if s.replaced, err = w.Worker.Replace(w.Options, s.Inputs, nil); err != nil && !s.old {
+	if s.replaced, err = w.Worker.Replace(w.Options, s.Inputs, nil); err != nil && b == nil {
 		return s, err
 	}
 	return s, w.Worker.Each(s.Inputs, func(in *load.Input) error {
@@ -83,7 +82,7 @@ func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
 			}
 		}
 		s.Code = exit.Worst(s.Code, in.Code)
-		if !s.old {
+		if b == nil {
 			w.Worker.ReportNotes(in)
 		}
 		return nil
@@ -345,7 +344,11 @@ func (s *Side) run(ctx context.Context, in *load.Input, releases []*Release, qui
 }
 
 func (s *Side) reconcile(ctx context.Context, in *load.Input, releases []*Release, st *store.Store, quick bool) error {
-	results, err := s.Results(ctx, in, func() []*admission.Admitted { return targetsOf(in, releases) }, st, quick)
+	var objects []*manifest.Object
+	for _, r := range releases {
+		objects = append(objects, r.Object)
+	}
+	results, err := s.Results(ctx, in, objects, st, quick)
 	if err != nil {
 		return err
 	}
@@ -362,14 +365,15 @@ func (s *Side) reconcile(ctx context.Context, in *load.Input, releases []*Releas
 	return nil
 }
 
-// Results reconciles objects of an input, as the flags say.
-func (s *Side) Results(ctx context.Context, in *load.Input, targets func() []*admission.Admitted, st *store.Store, quick bool) ([]*reconcile.Result, error) {
+// Results reconciles objects of an input, and what they come from, as the flags say.
+func (s *Side) Results(ctx context.Context, in *load.Input, objects []*manifest.Object, st *store.Store, quick bool) ([]*reconcile.Result, error) {
 	options := s.Shared.Options()
 	options.Until = reconcile.Fetch
 	if quick {
 		options.Until = reconcile.Choose
 	}
 	options.Directories, options.Archives, options.Locked = s.replaced[in].Directories, s.replaced[in].Archives, s.Locked.Of(in)
+	targets := func() []*admission.Admitted { return in.WithSources(objects...) }
 	results, err := s.Worker.Reconcile(ctx, s.Shared, in, targets, st, options, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write to the temporary directory: %w", err)
@@ -377,34 +381,10 @@ func (s *Side) Results(ctx context.Context, in *load.Input, targets func() []*ad
 	return results, nil
 }
 
-// targetsOf are HelmReleases with what they come from, each once.
-func targetsOf(in *load.Input, releases []*Release) []*admission.Admitted {
-	var targets []*admission.Admitted
-	chosen := map[*manifest.Object]bool{}
-	add := func(adm *admission.Admitted) {
-		if !chosen[adm.Object] {
-			chosen[adm.Object] = true
-			targets = append(targets, adm)
-		}
-	}
-	for _, r := range releases {
-		adm, err := in.Inventory.Admit(r.Object)
-		if err != nil {
-			continue // it is blocked
-		}
-		for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
-			add(source)
-		}
-		add(adm)
-	}
-	return targets
-}
-
 // failedSource is the nearest source of a release that failed, nil if none did. The controllers go on with the artifact of an
 // earlier run; what the release would get from the source as it is now is not known then.
 func failedSource(r *Release, results []*reconcile.Result) *reconcile.Result {
-	targets := targetsOf(r.In, []*Release{r})
-	for _, adm := range slices.Backward(targets) {
+	for _, adm := range slices.Backward(r.In.WithSources(r.Object)) {
 		for _, result := range results {
 			if result.Object.Object == adm.Object && session.CodeOf(result) != exit.OK {
 				return result

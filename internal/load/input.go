@@ -76,18 +76,10 @@ func (in *Input) Asked(obj *manifest.Object) bool {
 // sources beside it that the selected charts refer to.
 func (in *Input) Replaceable() []*manifest.Object {
 	objects := slices.Clone(in.Inventory.Objects())
-	for _, obj := range in.Inventory.Objects() {
-		if !in.Wanted(obj) {
-			continue
-		}
-		adm, err := in.Inventory.Admit(obj)
-		if err != nil {
-			continue // reported later
-		}
-		for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
-			if !slices.Contains(objects, source.Object) {
-				objects = append(objects, source.Object)
-			}
+	wanted := slices.DeleteFunc(slices.Clone(objects), func(obj *manifest.Object) bool { return !in.Wanted(obj) })
+	for _, adm := range in.WithSources(wanted...) {
+		if !slices.Contains(objects, adm.Object) {
+			objects = append(objects, adm.Object)
 		}
 	}
 	return objects
@@ -148,6 +140,24 @@ func (in *Input) SourcesOf(adm *admission.Admitted, rejected func(*inventory.Rej
 	}
 	slices.Reverse(sources)
 	return sources
+}
+
+// WithSources admits objects, each behind what it comes from, each once. What is rejected is left out, and reported elsewhere.
+func (in *Input) WithSources(objects ...*manifest.Object) (list []*admission.Admitted) {
+	seen := map[*manifest.Object]bool{}
+	for _, obj := range objects {
+		adm, err := in.Inventory.Admit(obj)
+		if err != nil {
+			continue
+		}
+		for _, a := range append(in.SourcesOf(adm, func(*inventory.RejectedError) {}), adm) {
+			if !seen[a.Object] {
+				seen[a.Object] = true
+				list = append(list, a)
+			}
+		}
+	}
+	return list
 }
 
 // WithoutLoose leaves out the input of files that nothing applies.

@@ -176,18 +176,15 @@ func (l *Locking) again(in *load.Input, targets []*admission.Admitted) func(stor
 	if len(l.selectors) == 0 {
 		return func(store.Key) bool { return true }
 	}
-	named := map[store.Key]bool{}
-	add := func(adm *admission.Admitted) {
-		named[store.NewKey(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name)] = true
-	}
+	var selected []*manifest.Object
 	for _, adm := range targets {
-		if !slices.ContainsFunc(l.selectors, func(s load.Selector) bool { return s.Matches(adm.Object) }) {
-			continue
+		if slices.ContainsFunc(l.selectors, func(s load.Selector) bool { return s.Matches(adm.Object) }) {
+			selected = append(selected, adm.Object)
 		}
-		add(adm)
-		for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
-			add(source)
-		}
+	}
+	named := map[store.Key]bool{}
+	for _, adm := range in.WithSources(selected...) {
+		named[inventory.KeyOf(adm.Object)] = true
 	}
 	return func(key store.Key) bool { return named[key] }
 }

@@ -10,11 +10,9 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/foresee"
-	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -34,15 +32,15 @@ func (m *Migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 	charts := map[migrate.ID]*operatedChart{}
 	for _, in := range m.inputs {
 		owners := map[*manifest.Object]migrate.ID{}
-		var targets []*admission.Admitted
+		var objects []*manifest.Object
 		for _, obj := range in.Inventory.Objects() {
 			if obj.Kind != sourcev1.HelmChartKind || obj.Origin == nil {
 				continue
 			}
 			id := migrate.ID{Kind: "HelmRelease", Namespace: obj.Origin.Namespace, Name: obj.Origin.Name}
-			if adm, err := in.Inventory.Admit(obj); err == nil && m.ofFlux1(obj.Origin, id) {
+			if m.ofFlux1(obj.Origin, id) {
 				owners[obj] = id
-				targets = append(append(targets, in.SourcesOf(adm, func(*inventory.RejectedError) {})...), adm)
+				objects = append(objects, obj)
 			}
 		}
 		if len(owners) == 0 {
@@ -52,7 +50,7 @@ func (m *Migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 		if err != nil {
 			return nil, err
 		}
-		results, err := s.before.Results(ctx, in, func() []*admission.Admitted { return once(targets) }, st, false)
+		results, err := s.before.Results(ctx, in, objects, st, false)
 		if err != nil {
 			return nil, err
 		}
@@ -74,16 +72,6 @@ func (m *Migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*ope
 // ofFlux1 reports whether an object is a HelmRelease of Flux 1 that is to be migrated.
 func (m *Migration) ofFlux1(o *manifest.Object, id migrate.ID) bool {
 	return !strings.HasSuffix(o.Group(), "toolkit.fluxcd.io") && slices.Contains(m.result.Operated, id)
-}
-
-// once leaves out what was there before.
-func once(list []*admission.Admitted) []*admission.Admitted {
-	seen := map[*manifest.Object]bool{}
-	return slices.DeleteFunc(slices.Clone(list), func(adm *admission.Admitted) bool {
-		was := seen[adm.Object]
-		seen[adm.Object] = true
-		return was
-	})
 }
 
 // compareOperated compares the chart of a release that was of Flux 1.

@@ -10,7 +10,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/foresee"
-	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
@@ -125,12 +124,8 @@ func (m *Migration) objects() []*migrate.Object {
 		for _, obj := range in.Inventory.Objects() {
 			add(obj, in.Asked(obj))
 		}
-		for _, obj := range in.Inventory.Objects() {
-			if adm, err := in.Inventory.Admit(obj); err == nil {
-				for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
-					add(source.Object, false)
-				}
-			}
+		for _, adm := range in.WithSources(in.Inventory.Objects()...) {
+			add(adm.Object, false)
 		}
 	}
 	return list

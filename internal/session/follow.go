@@ -259,12 +259,10 @@ func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]rende
 		return nil, nil
 	}
 	ctx := f.ctx
-	var targets []*admission.Admitted
+	var objects []*manifest.Object
 	var names []string
 	for _, adm := range wanted {
-		targets = append(targets, in.SourcesOf(adm, func(*inventory.RejectedError) {})...)
-		targets = append(targets, adm)
-		names = append(names, adm.Object.String())
+		objects, names = append(objects, adm.Object), append(names, adm.Object.String())
 	}
 	if f.rounds++; f.rounds > maxFollowRounds {
 		return nil, f.endless(fmt.Errorf("what was fetched %d times leads to further sources: %s", maxFollowRounds, console.Few(names)))
@@ -277,7 +275,7 @@ func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]rende
 	if err != nil {
 		return nil, err
 	}
-	run.Targets = unique(targets)
+	run.Targets = in.WithSources(objects...)
 	results, r, err := f.shared.Begin(f.w.ReportsWaiting(ctx), run)
 	if err != nil {
 		return nil, err
@@ -305,16 +303,6 @@ func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]rende
 		fetched = append(fetched, source)
 	}
 	return fetched, nil
-}
-
-func unique(list []*admission.Admitted) []*admission.Admitted {
-	var kept []*admission.Admitted
-	for _, adm := range list {
-		if !slices.Contains(kept, adm) {
-			kept = append(kept, adm)
-		}
-	}
-	return kept
 }
 
 // Has reports whether a file is one of a source that was fetched.

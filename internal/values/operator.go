@@ -101,19 +101,9 @@ func (c *composition) readPart(p *Part) (map[string]any, error) {
 		if p.Kind == kindSecret {
 			err = errors.New("not a YAML map")
 		}
-		return &unreadableError{fmt.Errorf("unable to read the values of %s: %w", p, err), "write a YAML map: the Helm Operator takes nothing else"}
+		return finding.WithHint(fmt.Errorf("unable to read the values of %s: %w", p, err), "write a YAML map: the Helm Operator takes nothing else")
 	})
 }
-
-// unreadableError reports values that are not a YAML map.
-type unreadableError struct {
-	error
-	hint string
-}
-
-func (e *unreadableError) Unwrap() error { return e.error }
-
-func (e *unreadableError) Hint() string { return e.hint }
 
 // Checksum is the Helm Operator's checksum of composed values: SHA-256 of the YAML with sorted keys, in hexadecimal digits.
 func Checksum(values map[string]any) (string, error) {

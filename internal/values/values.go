@@ -151,8 +151,8 @@ func (c *composition) add(r Reference, data []byte) error {
 		return concealed(r, "cannot be set at its target path", err)
 	}
 	values, err := c.decode(data, func(err error) error {
-		return &unreadableError{concealed(r, "is not a YAML map", err),
-			fmt.Sprintf("write a YAML map under the key %s of %s %s/%s", r.GetValuesKey(), r.Kind, r.Namespace, r.Name)}
+		hint := fmt.Sprintf("write a YAML map under the key %s of %s %s/%s", r.GetValuesKey(), r.Kind, r.Namespace, r.Name)
+		return finding.WithHint(concealed(r, "is not a YAML map", err), hint)
 	})
 	if err != nil {
 		return err
@@ -203,12 +203,9 @@ func concealed(r Reference, what string, err error) error {
 
 func (c *composition) hint(r Reference, err error) string {
 	var limit *limitError
-	var unreadable *unreadableError
 	switch {
 	case errors.As(err, &limit):
 		return "Helm stores a release in a Secret, which takes 1 MiB"
-	case errors.As(err, &unreadable):
-		return unreadable.hint
 	case errors.Is(err, errKeyNotFound):
 		return keysHint(r, c.objects[[2]string{r.Kind, r.Name}].data)
 	case errors.Is(err, fs.ErrNotExist):

@@ -10,6 +10,8 @@ import (
 
 	"github.com/fluxcd/pkg/apis/meta"
 	"sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 type missing string
@@ -155,10 +157,11 @@ func TestComposeErrors(t *testing.T) {
 			if !errors.As(err, &failed) || failed.Index != 1 || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v\nwant  %s", err, tt.want)
 			}
-			if !strings.Contains(failed.Hint(), tt.hint) || tt.hint == "" && failed.Hint() != "" {
-				t.Errorf("hint %q, want %q", failed.Hint(), tt.hint)
+			hint := strings.Join(finding.Hints(err), "\n")
+			if !strings.Contains(hint, tt.hint) || tt.hint == "" && hint != "" {
+				t.Errorf("hint %q, want %q", hint, tt.hint)
 			}
-			if text := fmt.Sprintf("%v %+v %s", err, err, failed.Hint()); strings.Contains(text, canary) {
+			if text := fmt.Sprintf("%v %+v %s", err, err, hint); strings.Contains(text, canary) {
 				t.Errorf("a value of a Secret is in %s", text)
 			}
 		})
