@@ -137,17 +137,11 @@ func (d *Document) editable(mapping *yaml.Node, key string) (int, error) {
 // aliased reports whether a node is in something that an alias stands for.
 func aliased(root, n *yaml.Node) bool {
 	names := map[string]bool{}
-	var collect func(*yaml.Node)
-	collect = func(at *yaml.Node) {
+	each(root, func(at *yaml.Node) {
 		if at.Kind == yaml.AliasNode {
 			names[at.Value] = true
-			return
 		}
-		for _, c := range at.Content {
-			collect(c)
-		}
-	}
-	collect(root)
+	})
 	if len(names) == 0 {
 		return false
 	}
@@ -411,19 +405,22 @@ func (d *Document) asExpected(splices []splice) bool {
 
 func commentsOf(root *yaml.Node) map[string]int {
 	counts := map[string]int{}
-	var visit func(*yaml.Node)
-	visit = func(n *yaml.Node) {
+	each(root, func(n *yaml.Node) {
 		for _, text := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 			for _, line := range commentLines(text) {
 				counts[line]++
 			}
 		}
-		for _, c := range n.Content {
-			visit(c)
-		}
-	}
-	visit(root)
+	})
 	return counts
+}
+
+// each visits the nodes of a tree in the order of the text. Aliases are not followed.
+func each(n *yaml.Node, visit func(*yaml.Node)) {
+	visit(n)
+	for _, child := range n.Content {
+		each(child, visit)
+	}
 }
 
 // expected is a document with edits, as nodes.
@@ -457,15 +454,16 @@ func expected(n *yaml.Node, splices []splice) *yaml.Node {
 
 func nodesOf(fields []Field) []*yaml.Node {
 	var list []*yaml.Node
+	scalar := func(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text} }
 	for _, f := range fields {
-		value := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Value}
+		value := scalar(f.Value)
 		switch {
 		case f.Fields != nil:
 			value = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: nodesOf(f.Fields)}
 		case f.Items != nil:
 			value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 			for _, item := range f.Items {
-				value.Content = append(value.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: item})
+				value.Content = append(value.Content, scalar(item))
 			}
 		case f.List != nil:
 			value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
@@ -475,7 +473,7 @@ func nodesOf(fields []Field) []*yaml.Node {
 		case f.Literal:
 			value.Tag = ""
 		}
-		list = append(list, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: f.Key}, value)
+		list = append(list, scalar(f.Key), value)
 	}
 	return list
 }

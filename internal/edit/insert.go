@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -44,16 +43,16 @@ func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
 		if err != nil {
 			return err
 		}
-		indent := d.text[bytes.LastIndexAny(d.text[:start], "\r\n")+1 : start]
-		if strings.Trim(string(indent), " ") != "" {
-			return fmt.Errorf("the key does not begin its line")
+		indent, err := d.indentation(start)
+		if err != nil {
+			return err
 		}
 		rest := LineLength(d.text[end:])
 		line := bytes.TrimRight(d.text[end:end+rest], "\r\n")
 		ending := string(d.text[end+len(line) : end+rest])
 		ending = cmp.Or(ending, "\n")
 		end += len(line)
-		text = ending + string(indent) + key + ": " + value
+		text = ending + indent + key + ": " + value
 	}
 	d.put(splice{node: mapping, start: end, end: end, text: text, inserted: [2]string{key, value}})
 	return nil

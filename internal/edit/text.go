@@ -214,8 +214,7 @@ type Span struct{ From, To int }
 func Texts(text []byte, root *yaml.Node) []Span {
 	d := &Document{text: text}
 	var found []Span
-	var visit func(*yaml.Node)
-	visit = func(n *yaml.Node) {
+	each(root, func(n *yaml.Node) {
 		inBlock := n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && strings.TrimSpace(n.Value) != ""
 		if n.Kind == yaml.ScalarNode && (inBlock || n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0) {
 			if start, end, err := d.span(n); err == nil {
@@ -225,11 +224,7 @@ func Texts(text []byte, root *yaml.Node) []Span {
 				found = append(found, Span{start, end})
 			}
 		}
-		for _, child := range n.Content {
-			visit(child)
-		}
-	}
-	visit(root)
+	})
 	return found
 }
 

@@ -77,14 +77,8 @@ func notAuthentic(why string) error {
 // Text decrypts a file that nothing has changed since it was encrypted, which its MAC proves. The result is in the
 // format out.
 func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
-	if len(data) > MaxSize {
-		return nil, tooLarge(len(data))
-	}
-	trees, err := parse(data, in)
+	trees, err := k.trees(data, in, true)
 	if err != nil {
-		return nil, err
-	}
-	if err := k.open(trees, true); err != nil {
 		return nil, err
 	}
 	return emit(trees, out)
@@ -93,14 +87,8 @@ func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
 // Documents decrypts a YAML or JSON file of one or more documents and checks its MAC, which is one for all of them. The
 // answer has an element for each document.
 func (k *Keys) Documents(data []byte) ([]map[string]any, error) {
-	if len(data) > MaxSize {
-		return nil, tooLarge(len(data))
-	}
-	trees, err := parse(data, YAML)
+	trees, err := k.trees(data, YAML, true)
 	if err != nil {
-		return nil, err
-	}
-	if err := k.open(trees, true); err != nil {
 		return nil, err
 	}
 	var list []map[string]any
@@ -121,31 +109,32 @@ func (k *Keys) Object(content map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > MaxSize {
-		return nil, tooLarge(len(text))
-	}
-	trees, err := parse(text, JSON)
+	trees, err := k.trees(text, JSON, false)
 	if err != nil {
-		return nil, err
-	}
-	if err := k.open(trees, false); err != nil {
 		return nil, err
 	}
 	return trees[0].object()
 }
 
+// trees decrypts a text of limited size.
+func (k *Keys) trees(text []byte, f Format, mac bool) ([]*tree, error) {
+	if len(text) > MaxSize {
+		return nil, fmt.Errorf("cannot decrypt file with size (%d bytes) exceeding limit (%d)", len(text), MaxSize)
+	}
+	trees, err := parse(text, f)
+	if err != nil {
+		return nil, err
+	}
+	return trees, k.open(trees, mac)
+}
+
 // open decrypts all values of the trees, which are the documents of one file.
 func (k *Keys) open(trees []*tree, mac bool) error {
-	var main *tree
-	for _, t := range trees {
-		if t.meta != nil {
-			main = t
-			break
-		}
-	}
-	if main == nil {
+	at := slices.IndexFunc(trees, func(t *tree) bool { return t.meta != nil })
+	if at < 0 {
 		return errors.New("sops metadata not found")
 	}
+	main := trees[at]
 	key, err := k.dataKey(main.meta)
 	if err != nil {
 		return err
@@ -195,9 +184,4 @@ func unique(list []string) []string {
 		}
 	}
 	return out
-}
-
-// tooLarge is the error of a text of so many bytes, which is not decrypted.
-func tooLarge(size int) error {
-	return fmt.Errorf("cannot decrypt file with size (%d bytes) exceeding limit (%d)", size, MaxSize)
 }
