@@ -125,11 +125,18 @@ type objectSteps interface {
 	// downloads no archive but what that takes. It returns what is left to do, nil for nothing.
 	// An error becomes the outcome's failure.
 	choose(ctx context.Context) (*remainder, error)
-	// charts and tree are what the object provides for others, once all else is over. What they return stays until
-	// the run ends; they are safe for many goroutines.
-	charts(ctx context.Context, w *remarks) (charts, error)
-	tree(ctx context.Context) (*sourceTree, error)
 }
+
+// chartProvider and treeProvider are the steps of objects that have something for others, once all else is over. What they
+// return stays until the run ends; they are safe for many goroutines.
+type (
+	chartProvider interface {
+		charts(ctx context.Context, w *remarks) (charts, error)
+	}
+	treeProvider interface {
+		tree(ctx context.Context) (*sourceTree, error)
+	}
+)
 
 // remainder is what is left to do for an object once its spec is resolved. A run
 // does one of the two.

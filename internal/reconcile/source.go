@@ -21,29 +21,23 @@ func (r *Result) Artifact() *meta.Artifact { return r.common.artifact }
 // object is of another kind, or nothing of it was ever fetched. Whether the object is ready does not matter: a
 // repository that is down serves what it had.
 func (r *Result) charts(ctx context.Context, w *remarks) (charts, error) {
-	if r.provider == nil {
-		return nil, r.nothing()
+	if from, ok := r.provider.(chartProvider); ok {
+		return from.charts(ctx, w)
 	}
-	return r.provider.charts(ctx, w)
+	return nil, r.nothing()
 }
 
 // tree are the files, under the same conditions.
 func (r *Result) tree(ctx context.Context) (*sourceTree, error) {
-	if r.provider == nil {
-		return nil, r.nothing()
+	if from, ok := r.provider.(treeProvider); ok {
+		return from.tree(ctx)
 	}
-	return r.provider.tree(ctx)
+	return nil, r.nothing()
 }
 
 func (r *Result) nothing() error {
 	return status.NoSource(r.Object.Object.Kind, r.Object.Object.Name, causeOf(r))
 }
-
-func (p *reconciliation) charts(context.Context, *remarks) (charts, error) {
-	return nil, p.result.nothing()
-}
-
-func (p *reconciliation) tree(context.Context) (*sourceTree, error) { return nil, p.result.nothing() }
 
 // causeOf is why an object may provide nothing.
 func causeOf(source *Result) error {
