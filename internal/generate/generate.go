@@ -44,11 +44,10 @@ type Doubt struct {
 
 // Artifact is one that a generator makes.
 type Artifact struct {
-	Index   int // of the entry in spec.artifacts
-	Spec    swv1.OutputArtifact
-	Labels  map[string]string // of the captures
-	Tree    *Tree
-	Dropped []string // files that were copied, but that no artifact has
+	Index  int // of the entry in spec.artifacts
+	Spec   swv1.OutputArtifact
+	Labels map[string]string // of the captures
+	Tree   *Tree
 }
 
 // Validate checks a spec as the controller does before it reads any source.
@@ -141,6 +140,7 @@ func (b *build) drop() {
 	t := b.artifact.Tree.clone()
 	rules := new(tree.Rules).WithDefaults()
 	gone := map[string]bool{}
+	var dropped []string
 	for _, dir := range t.Dirs() {
 		if gone[dir] = rules.Ignored(dir, true) || under(gone, dir); gone[dir] {
 			delete(t.dirs, dir)
@@ -149,15 +149,15 @@ func (b *build) drop() {
 	for _, name := range slices.Clone(t.Names()) {
 		if rules.Ignored(name, false) || under(gone, name) {
 			t.remove(name)
-			b.artifact.Dropped = append(b.artifact.Dropped, name)
+			dropped = append(dropped, name)
 		}
 	}
 	b.artifact.Tree = t
-	if n := len(b.artifact.Dropped); n > 0 {
-		text := fmt.Sprintf("no artifact holds %s: images, archives, and files of version control, CI and SOPS are left out", b.artifact.Dropped[0])
-		if n > 1 {
-			text = fmt.Sprintf("no artifact holds %s and %d more: images, archives, and files of version control, CI and SOPS are left out", b.artifact.Dropped[0], n-1)
+	if len(dropped) > 0 {
+		files := dropped[0]
+		if more := len(dropped) - 1; more > 0 {
+			files += fmt.Sprintf(" and %d more", more)
 		}
-		b.doubt(text, "copy")
+		b.doubt("no artifact holds "+files+": images, archives, and files of version control, CI and SOPS are left out", "copy")
 	}
 }

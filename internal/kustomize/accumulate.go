@@ -37,35 +37,35 @@ type target struct {
 }
 
 // accumulate adds what a kustomization gives. The accumulator is empty, or that of what includes the component.
-func (t *target) accumulate(a *accumulator) (*accumulator, error) {
+func (t *target) accumulate(a *accumulator) error {
 	if err := t.resources(a, t.k.Resources); err != nil {
-		return nil, fmt.Errorf("accumulating resources: %w", err)
+		return fmt.Errorf("accumulating resources: %w", err)
 	}
 	c, err := configOf(t.loader, t.k)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.mergeConfig(c); err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.generate(a); err != nil {
-		return nil, err
+		return err
 	}
 	for i, name := range t.k.Components {
-		if a, err = t.directory(a, name, true); err != nil {
-			return nil, fmt.Errorf("accumulating components: %w", t.entry(err, "components", i, name))
+		if err := t.directory(a, name, true); err != nil {
+			return fmt.Errorf("accumulating components: %w", t.entry(err, "components", i, name))
 		}
 	}
 	if err := t.transform(a); err != nil {
-		return nil, err
+		return err
 	}
 	if err := t.validate(a); err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.mergeVars(t.k.Vars); err != nil { //nolint:staticcheck // people still write them
-		return nil, fmt.Errorf("merging vars: %w", err)
+		return fmt.Errorf("merging vars: %w", err)
 	}
-	return a, nil
+	return nil
 }
 
 func (a *accumulator) mergeConfig(c *config) error {
@@ -87,7 +87,7 @@ func (t *target) resources(a *accumulator, names []string) error {
 		}
 		var err error
 		if _, errDir := t.Source.Directory(t.loader.path(name)); errDir == nil {
-			_, err = t.directory(a, name, false)
+			err = t.directory(a, name, false)
 		} else {
 			err = t.resourceFile(a, name)
 		}
@@ -122,14 +122,14 @@ func (t *target) resourceFile(a *accumulator, name string) error {
 }
 
 // directory adds what a kustomization that is included gives. A component works on what is there.
-func (t *target) directory(a *accumulator, name string, component bool) (*accumulator, error) {
+func (t *target) directory(a *accumulator, name string, component bool) error {
 	l, err := t.loader.directory(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	k, file, err := t.Source.Kustomization(l.root)
 	if err != nil {
-		return nil, fmt.Errorf("couldn't make target for path '%s': %w", l.root, err)
+		return fmt.Errorf("couldn't make target for path '%s': %w", l.root, err)
 	}
 	own := *k
 	own.BuildMetadata = t.k.BuildMetadata
@@ -138,30 +138,30 @@ func (t *target) directory(a *accumulator, name string, component bool) (*accumu
 		sub.origin = t.origin.Append(name)
 	}
 	if err := sub.check(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := sub.setSchema(false); err != nil {
-		return nil, err
+		return err
 	}
+	into := a
 	switch {
 	case component && k.Kind != types.ComponentKind:
-		return nil, fmt.Errorf("expected kind '%s' for path '%s' but got '%s'", types.ComponentKind, l.root, k.Kind)
+		return fmt.Errorf("expected kind '%s' for path '%s' but got '%s'", types.ComponentKind, l.root, k.Kind)
 	case !component && k.Kind == types.ComponentKind:
-		return nil, fmt.Errorf("%s is a %s: it belongs under components", l.root, types.ComponentKind)
-	case component:
-		if a, err = sub.accumulate(a); err != nil {
-			return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, sub.entry(err, "", 0, ""))
-		}
-		return a, nil
+		return fmt.Errorf("%s is a %s: it belongs under components", l.root, types.ComponentKind)
+	case !component:
+		into = t.newAccumulator()
 	}
-	below, err := sub.accumulate(t.newAccumulator())
-	if err != nil {
-		return nil, fmt.Errorf("recursed accumulation of path '%s': %w", l.root, sub.entry(err, "", 0, ""))
+	if err := sub.accumulate(into); err != nil {
+		return fmt.Errorf("recursed accumulation of path '%s': %w", l.root, sub.entry(err, "", 0, ""))
 	}
-	if err := a.merge(below); err != nil {
-		return nil, fmt.Errorf("recursed merging from path '%s': %w", l.root, err)
+	if component {
+		return nil
 	}
-	return a, nil
+	if err := a.merge(into); err != nil {
+		return fmt.Errorf("recursed merging from path '%s': %w", l.root, err)
+	}
+	return nil
 }
 
 func (a *accumulator) merge(other *accumulator) error {
@@ -177,7 +177,7 @@ func (a *accumulator) merge(other *accumulator) error {
 	if err := a.budget.Work(a.what, int64(len(other.list))*scanWork); err != nil {
 		return err
 	}
-	if err := a.budget.hold(a.what, a.sum); err != nil {
+	if err := a.budget.Fits(a.what, a.sum); err != nil {
 		return err
 	}
 	if err := a.mergeConfig(other.config); err != nil {
@@ -325,7 +325,7 @@ func (a *accumulator) inBatches(t resmap.Transformer, text int64) error {
 			}
 		}
 		if most > maxBatch {
-			if err := a.budget.hold(a.what, a.sum+most); err != nil {
+			if err := a.budget.Fits(a.what, a.sum+most); err != nil {
 				return err
 			}
 		}

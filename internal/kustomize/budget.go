@@ -102,11 +102,8 @@ func (b *Budget) Work(what string, units int64) error {
 	return b.err
 }
 
-// Fits checks that what is made of a text for a while fits in beside what remains of builds.
-func (b *Budget) Fits(what string, weight int64) error { return b.hold(what, weight) }
-
-// hold checks that the objects of a build fit in beside what remains of others.
-func (b *Budget) hold(what string, weight int64) error {
+// Fits checks that the objects of a build, or what is made of a text for a while, fit in beside what remains of builds.
+func (b *Budget) Fits(what string, weight int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.holds(what, weight)

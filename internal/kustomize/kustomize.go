@@ -112,8 +112,8 @@ func (b *Build) run(ctx context.Context, dir, file string, k *types.Kustomizatio
 	if err := t.setSchema(true); err != nil {
 		return nil, err
 	}
-	a, err := t.accumulate(b.newAccumulator())
-	if err != nil {
+	a := b.newAccumulator()
+	if err := t.accumulate(a); err != nil {
 		return nil, err
 	}
 	if err := a.finish(); err != nil {

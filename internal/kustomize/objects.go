@@ -107,14 +107,14 @@ func (m *objects) recount() error {
 	if err := m.budget.Work(m.what, work); err != nil {
 		return err
 	}
-	return m.budget.hold(m.what, m.sum)
+	return m.budget.Fits(m.what, m.sum)
 }
 
 func (m *objects) count(r *resource.Resource) error {
 	w := weightOf(r.YNode())
 	m.sum += w.memory - m.weights[r].memory
 	m.weights[r] = w
-	return m.budget.hold(m.what, m.sum)
+	return m.budget.Fits(m.what, m.sum)
 }
 
 // copied counts what became of an object into which something was copied, and refuses what only copies of copies give.
@@ -231,13 +231,10 @@ func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
 			!expressions.MatchName(first.Name) && !expressions.MatchName(now.Name) {
 			continue
 		}
-		if ok, err := r.MatchesLabelSelector(s.LabelSelector); err != nil || !ok {
-			if err != nil {
-				return nil, err
-			}
-			continue
+		ok, err := r.MatchesLabelSelector(s.LabelSelector)
+		if ok && err == nil {
+			ok, err = r.MatchesAnnotationSelector(s.AnnotationSelector)
 		}
-		ok, err := r.MatchesAnnotationSelector(s.AnnotationSelector)
 		if err != nil {
 			return nil, err
 		}

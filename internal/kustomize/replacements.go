@@ -131,7 +131,7 @@ func (m *objects) replace(r types.Replacement) error {
 	if err := m.budget.Work(m.what, growth); err != nil {
 		return err
 	}
-	if err := m.budget.hold(m.what, m.sum+growth); err != nil {
+	if err := m.budget.Fits(m.what, m.sum+growth); err != nil {
 		return err
 	}
 	nodes := make([]*kyaml.RNode, len(m.list))

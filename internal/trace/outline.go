@@ -24,17 +24,23 @@ import (
 
 // Outline is what a cluster is made of.
 type Outline struct {
-	Root  *outline.Node
-	in    *load.Input
-	nodes map[*manifest.Object]*outline.Node
+	Root     *outline.Node
+	tracer   Tracer
+	in       *load.Input
+	known    map[store.Key]report.Object
+	builders map[string]*outline.Node // by what objects say that they were built by
+	nodes    map[*manifest.Object]*outline.Node
+	parents  map[*outline.Node]*outline.Node // of what has one place
+	missing  map[store.Key]*outline.Node
+	used     map[*outline.Node]bool // something refers to it
 }
 
 // Outline makes that of a cluster: Kustomizations with what they build, releases with their charts, charts with their sources.
 // What no release uses is below what builds it. Known is what runs have found out about objects of the cluster.
 func (t Tracer) Outline(in *load.Input, known []report.Object) *Outline {
-	o := &outliner{
+	o := &Outline{
 		tracer: t, in: in, known: map[store.Key]report.Object{},
-		root:     &outline.Node{Kind: outline.Cluster, Name: called(in)},
+		Root:     &outline.Node{Kind: outline.Cluster, Name: called(in)},
 		builders: map[string]*outline.Node{}, nodes: map[*manifest.Object]*outline.Node{}, parents: map[*outline.Node]*outline.Node{},
 		missing: map[store.Key]*outline.Node{}, used: map[*outline.Node]bool{},
 	}
@@ -43,7 +49,7 @@ func (t Tracer) Outline(in *load.Input, known []report.Object) *Outline {
 	}
 	o.kustomizations()
 	o.objects()
-	return &Outline{o.root, in, o.nodes}
+	return o
 }
 
 // called is what a cluster is called where it is drawn: one that begins at the root of a repository has no name.
@@ -110,21 +116,8 @@ func (o *Outline) Path(obj *manifest.Object, a *Answer) []*outline.Node {
 	return outline.Keep([]*outline.Node{o.Root}, func(other *outline.Node) bool { return other == n })
 }
 
-// outliner makes the outline of a cluster.
-type outliner struct {
-	tracer   Tracer
-	in       *load.Input
-	known    map[store.Key]report.Object
-	root     *outline.Node
-	builders map[string]*outline.Node // by what objects say that they were built by
-	nodes    map[*manifest.Object]*outline.Node
-	parents  map[*outline.Node]*outline.Node // of what has one place
-	missing  map[store.Key]*outline.Node
-	used     map[*outline.Node]bool // something refers to it
-}
-
 // kustomizations places those of Flux, each below the one that builds it.
-func (o *outliner) kustomizations() {
+func (o *Outline) kustomizations() {
 	var all []*manifest.Object
 	for _, obj := range o.in.Rendered.Judged {
 		if obj.Group() == manifest.KustomizeGroup && o.nodes[obj] == nil {
@@ -138,7 +131,7 @@ func (o *outliner) kustomizations() {
 }
 
 // builderOf is what an object was built or made by.
-func (o *outliner) builderOf(obj *manifest.Object) *outline.Node {
+func (o *Outline) builderOf(obj *manifest.Object) *outline.Node {
 	if from := obj.Origin; from != nil {
 		for from.Origin != nil && from.Origin.String() == from.String() { // what a set made was built of it twice
 			from = from.Origin
@@ -151,23 +144,23 @@ func (o *outliner) builderOf(obj *manifest.Object) *outline.Node {
 		return n
 	}
 	if obj.Built == "" {
-		return o.root
+		return o.Root
 	}
 	n := o.builders[obj.Built]
 	if n == nil {
 		n = &outline.Node{Kind: outline.File, Name: obj.ConcealText(obj.Built)}
 		o.builders[obj.Built] = n
-		o.put(n, o.root)
+		o.put(n, o.Root)
 	}
 	return n
 }
 
 // put places a node below another one, or below the cluster if that one is below it, as the Kustomization of flux bootstrap is
 // that builds itself.
-func (o *outliner) put(n, parent *outline.Node) {
+func (o *Outline) put(n, parent *outline.Node) {
 	for up := parent; up != nil; up = o.parents[up] {
 		if up == n {
-			parent = o.root
+			parent = o.Root
 			break
 		}
 	}
@@ -176,7 +169,7 @@ func (o *outliner) put(n, parent *outline.Node) {
 }
 
 // node is that of an object.
-func (o *outliner) node(obj *manifest.Object) *outline.Node {
+func (o *Outline) node(obj *manifest.Object) *outline.Node {
 	if n := o.nodes[obj]; n != nil {
 		return n
 	}
@@ -204,7 +197,7 @@ func (o *outliner) node(obj *manifest.Object) *outline.Node {
 }
 
 // knownOf adds what runs have found out.
-func (o *outliner) knownOf(n *outline.Node, obj *manifest.Object) {
+func (o *Outline) knownOf(n *outline.Node, obj *manifest.Object) {
 	k, ok := o.known[store.Key{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}]
 	if !ok {
 		namespace, name := obj.StoredAs()
@@ -219,7 +212,7 @@ func (o *outliner) knownOf(n *outline.Node, obj *manifest.Object) {
 }
 
 // objects places releases with what they come from, and then what none of them uses.
-func (o *outliner) objects() {
+func (o *Outline) objects() {
 	var all []*manifest.Object
 	for _, obj := range o.in.Inventory.Objects() {
 		if !obj.ReferenceOnly && reconcile.Kinds().Supports(obj) {
@@ -242,7 +235,7 @@ func (o *outliner) objects() {
 }
 
 // sourcesOf are the nodes of what an object refers to.
-func (o *outliner) sourcesOf(obj *manifest.Object) []*outline.Node {
+func (o *Outline) sourcesOf(obj *manifest.Object) []*outline.Node {
 	adm, err := o.in.Inventory.Admit(obj)
 	if err != nil {
 		n := o.node(obj)
@@ -271,7 +264,7 @@ func (o *outliner) sourcesOf(obj *manifest.Object) []*outline.Node {
 }
 
 // reference is the node of what an object names. What a generator makes is above the generator.
-func (o *outliner) reference(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
+func (o *Outline) reference(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
 	found, err := o.in.Inventory.Find(kind, namespace, name)
 	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok {
 		return o.node(rejected.Object)
@@ -289,7 +282,7 @@ func (o *outliner) reference(adm *admission.Admitted, kind, namespace, name stri
 }
 
 // absent is the node of what is not in the input: missing, or this repository, which the cluster knows under that name.
-func (o *outliner) absent(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
+func (o *Outline) absent(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
 	key := store.NewKey(kind, namespace, name)
 	if n := o.missing[key]; n != nil {
 		return n
