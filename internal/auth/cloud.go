@@ -309,7 +309,7 @@ func CloudPermission(host string) string {
 
 // cloudOf returns the cloud whose registry a host is, by its name.
 func cloudOf(host string) string {
-	_, aws := parseECR(host)
+	_, _, aws := parseECR(host)
 	switch {
 	case aws:
 		return "aws"
