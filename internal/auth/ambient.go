@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/work"
 )
 
 // Logins finds what a registry may be shown for one repository. No login is the zero Login and no error. It is safe to call
@@ -53,12 +54,10 @@ type AmbientOptions struct {
 // Ambient finds the user's own registry logins: those of helm registry login, docker login and podman login, in this
 // order, credential helpers included. Files are read once, on first use; helpers are run once per host.
 type Ambient struct {
-	opts  AmbientOptions
-	load  sync.Once
-	files []ambientFile
-
-	mu      sync.Mutex
-	helpers map[helperKey]*helperRun
+	opts    AmbientOptions
+	load    sync.Once
+	files   []ambientFile
+	helpers work.Memo[helperKey, Credential]
 }
 
 type ambientFile struct {
@@ -72,7 +71,7 @@ func NewAmbient(o AmbientOptions) *Ambient {
 	if o.HelperTimeout <= 0 {
 		o.HelperTimeout = helperTimeout
 	}
-	return &Ambient{opts: o, helpers: make(map[helperKey]*helperRun)}
+	return &Ambient{opts: o}
 }
 
 // Key is the same for everybody: there is one user.

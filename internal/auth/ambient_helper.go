@@ -42,38 +42,17 @@ var (
 
 type helperKey struct{ name, host string }
 
-// helperRun is a helper's answer, or the promise of one.
-type helperRun struct {
-	done chan struct{}
-	cred Credential
-	err  error
-}
-
 // askHelper runs a credential helper, once per helper and host. The answer is shared, a failure too, unless it is the
 // asker's own cancellation.
 func (a *Ambient) askHelper(ctx context.Context, name, host string) (Credential, error) {
 	key := helperKey{name, RegistryHost(host)}
-	a.mu.Lock()
-	run, started := a.helpers[key]
-	if !started {
-		run = &helperRun{done: make(chan struct{})}
-		a.helpers[key] = run
-	}
-	a.mu.Unlock()
-	if started {
-		select {
-		case <-run.done:
-			return run.cred, run.err
-		case <-ctx.Done():
-			return Credential{}, ctx.Err()
+	return a.helpers.Do(ctx, key, func() (Credential, error) {
+		cred, err := a.runHelper(ctx, name, key.host)
+		if err != nil {
+			err = fmt.Errorf("docker-credential-%s: %w", name, err)
 		}
-	}
-	run.cred, run.err = a.runHelper(ctx, name, key.host)
-	if run.err != nil {
-		run.err = fmt.Errorf("docker-credential-%s: %w", name, run.err)
-	}
-	close(run.done)
-	return run.cred, run.err
+		return cred, err
+	})
 }
 
 // runHelper speaks docker's credential helper protocol. Whatever a helper prints when it fails is not repeated: it is

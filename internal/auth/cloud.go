@@ -78,9 +78,7 @@ type Cloud struct {
 	reach     Reach
 	leave     func(context.Context)
 	offline   bool
-
-	mu     sync.Mutex
-	logins map[cloudKey]*cloudLogin
+	logins    sync.Map // of *cloudLogin, by cloudKey
 }
 
 // NewCloud returns the logins of aws, azure and gcp.
@@ -95,8 +93,7 @@ func NewCloud(o CloudOptions) *Cloud {
 			"azure": &azureProvider{client, o.Getenv},
 			"gcp":   &gcpProvider{client, o.Getenv, o.Now},
 		},
-		now:    o.Now,
-		logins: map[cloudKey]*cloudLogin{},
+		now: o.Now,
 	}
 }
 
@@ -249,12 +246,8 @@ func (l *cloudLogins) login(ctx context.Context, on Route, _ string) (Login, err
 }
 
 func (c *Cloud) login(key cloudKey) *cloudLogin {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.logins[key] == nil {
-		c.logins[key] = &cloudLogin{turn: make(chan struct{}, 1)}
-	}
-	return c.logins[key]
+	login, _ := c.logins.LoadOrStore(key, &cloudLogin{turn: make(chan struct{}, 1)})
+	return login.(*cloudLogin)
 }
 
 func (l *cloudLogins) ask(ctx context.Context) (Credential, time.Time, error) {
@@ -328,7 +321,7 @@ func cloudClient(o CloudOptions) *http.Client {
 	if dial == nil {
 		dial = plainDial
 	}
-	authorities := o.Identity.withoutCertificate()
+	authorities := o.Identity.WithoutCertificate()
 	return &http.Client{
 		Transport: &cloudTransport{
 			cloud:   Connections(TransportOptions{Identity: authorities, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}),
@@ -390,7 +383,7 @@ func scrubSent(text string, sent ...map[string][]string) string {
 			for _, value := range values {
 				_, credentials, _ := strings.Cut(value, " ") // behind the name of a scheme
 				for _, secret := range []string{value, credentials} {
-					text = scrub(scrub(scrub(text, secret), url.QueryEscape(secret)), quotedText(secret))
+					text = scrub(text, secret, url.QueryEscape(secret), quotedText(secret))
 				}
 			}
 		}

@@ -115,7 +115,7 @@ func (p *azureProvider) exchange(ctx context.Context, host, token string) (strin
 	}
 	failed := &TokenError{Realm: "https://" + host, Code: resp.StatusCode}
 	if resp.StatusCode != http.StatusOK {
-		failed.Reason = strings.ReplaceAll(refusalReason(resp.Header.Get("Content-Type"), string(body)), token, redacted)
+		failed.Reason = refusalReason(resp.Header.Get("Content-Type"), string(body))
 		return "", failed
 	}
 	var answer struct {

@@ -26,6 +26,3 @@ func NewTLS(ca, cert, key []byte) (*Identity, error) {
 	s.pair = &pair
 	return newIdentity(s), nil
 }
-
-// WithoutCertificate returns what may be used towards hosts that the identity is not for: its authorities alone.
-func (id *Identity) WithoutCertificate() *Identity { return id.withoutCertificate() }

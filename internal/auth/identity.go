@@ -3,16 +3,13 @@
 package auth
 
 import (
-	"crypto/hmac"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
+	"fmt"
 	"net/url"
-	"strings"
 	"sync"
 )
 
@@ -144,8 +141,8 @@ func rootsWith(ca []byte) *x509.CertPool {
 	return roots
 }
 
-// withoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
-func (id *Identity) withoutCertificate() *Identity {
+// WithoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
+func (id *Identity) WithoutCertificate() *Identity {
 	s := id.reveal()
 	return newIdentity(secrets{ca: s.ca, unverified: s.unverified, skipped: s.skipped, ambient: s.ambient, reach: s.reach, source: s.source})
 }
@@ -162,21 +159,8 @@ func (id *Identity) reveal() secrets {
 // means nothing to another process: it is made with a key that is not kept.
 func (id *Identity) Key() string {
 	s := id.reveal()
-	mac := hmac.New(sha256.New, processKey())
-	for _, part := range [][]byte{[]byte(s.username), []byte(s.password), {flag(s.half), flag(s.unverified), flag(s.skipped), flag(s.ambient), byte(s.reach)}, s.ca, s.cert, s.key} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		mac.Write(length[:])
-		mac.Write(part)
-	}
-	return hex.EncodeToString(mac.Sum(nil))
-}
-
-func flag(b bool) byte {
-	if b {
-		return 1
-	}
-	return 0
+	settings := fmt.Sprint(s.half, s.unverified, s.skipped, s.ambient, s.reach)
+	return fingerprint(s.username, s.password, settings, string(s.ca), string(s.cert), string(s.key))
 }
 
 var processKey = sync.OnceValue(func() []byte {
@@ -186,33 +170,12 @@ var processKey = sync.OnceValue(func() []byte {
 	return key
 })
 
-// minScrubbed is the length from which a secret is looked for in other people's text. Shorter ones would blot out
-// innocent letters, and protect nothing.
-const minScrubbed = 3
-
-func scrub(text, secret string) string {
-	if len(secret) < minScrubbed {
-		return text
-	}
-	return strings.ReplaceAll(text, secret, redacted)
-}
-
 // Scrub replaces the identity's own secrets in a text from outside, in the spellings that a server would echo them in.
 func (id *Identity) Scrub(text string) string {
 	s := id.reveal()
-	secret := s.password
+	secret := cmp.Or(s.password, s.username)
 	if secret == "" {
-		secret = s.username
+		return text
 	}
-	basic := []byte(s.username + ":" + s.password)
-	for _, form := range []string{
-		base64.StdEncoding.EncodeToString(basic), base64.URLEncoding.EncodeToString(basic),
-		base64.StdEncoding.EncodeToString([]byte(secret)), base64.RawStdEncoding.EncodeToString([]byte(secret)),
-		secret, url.QueryEscape(secret), url.PathEscape(secret),
-	} {
-		if len(secret) > 0 {
-			text = scrub(text, form)
-		}
-	}
-	return text
+	return scrub(text, echoes(s.username+":"+s.password, secret)...)
 }

@@ -145,10 +145,8 @@ func ScrubURL(text string, u *url.URL) string {
 		if !found {
 			value = param
 		}
-		text = scrub(text, value)
-		if plain, err := url.QueryUnescape(value); err == nil {
-			text = scrub(text, plain)
-		}
+		plain, _ := url.QueryUnescape(value) // "" for what cannot be read
+		text = scrub(text, value, plain)
 	}
 	return text
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,16 +19,14 @@ const maxChallengeBody = 64 << 10
 // Tokens keeps the challenges and tokens of the registries of one run, so that each repository costs one token however
 // many objects read it. Nothing is shared between different credentials or TLS settings.
 type Tokens struct {
-	now func() time.Time
-
-	mu     sync.Mutex
-	hosts  map[hostKey]*hostState
-	tokens map[tokenKey]*token
+	now    func() time.Time
+	hosts  sync.Map // of *hostState, by hostKey
+	tokens sync.Map // of *token, by tokenKey
 }
 
 // NewTokens starts with nothing.
 func NewTokens(now func() time.Time) *Tokens {
-	return &Tokens{now: now, hosts: make(map[hostKey]*hostState), tokens: make(map[tokenKey]*token)}
+	return &Tokens{now: now}
 }
 
 // hostKey is a registry as one set of credentials and TLS settings sees it.
@@ -36,11 +35,8 @@ type hostKey struct{ origin, who string }
 // hostState is what a registry is known to ask for. The turn is held while nothing is known, so that the first of many
 // requests at once is the only one to be turned away.
 type hostState struct {
-	turn chan struct{}
-
-	mu     sync.Mutex
-	known  bool
-	wanted challenge // scheme "" without a challenge
+	turn   chan struct{}
+	wanted atomic.Pointer[challenge] // nil while nothing is known, scheme "" without a challenge
 }
 
 // RegistryOptions says how one registry is reached.
@@ -134,7 +130,7 @@ func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 		dial = plainDial
 	}
 	own := o.connections(o.Identity, guard.registryDial(dial))
-	foreign := o.connections(o.Identity.withoutCertificate(), guard.foreignDial(dial, o.guarded()))
+	foreign := o.connections(o.Identity.WithoutCertificate(), guard.foreignDial(dial, o.guarded()))
 	return &registryTransport{
 		options: o,
 		dial:    dial,
@@ -142,7 +138,6 @@ func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 		key:     hostKey{Origin(o.Registry), o.key()},
 		own:     Connections(own),
 		foreign: Connections(foreign),
-		realms:  make(map[string]*Pool),
 	}
 }
 
@@ -153,20 +148,16 @@ type registryTransport struct {
 	key          hostKey
 	own, foreign *Pool
 
-	sent secretSet
-
-	mu     sync.Mutex
-	realms map[string]*Pool // by origin
+	sent   secretSet
+	realms sync.Map // of *Pool, by origin
 }
 
 // CloseIdleConnections is what http.Client's method of this name calls.
 func (t *registryTransport) CloseIdleConnections() {
 	t.own.CloseIdleConnections()
 	t.foreign.CloseIdleConnections()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, realm := range t.realms {
-		realm.CloseIdleConnections()
+	for _, realm := range t.realms.Range {
+		realm.(*Pool).CloseIdleConnections()
 	}
 }
 
@@ -202,17 +193,14 @@ func (t *registryTransport) send(r *http.Request) (*http.Response, error) {
 // firstTry sends what is known to be wanted. The first request to a registry of which nothing is known goes alone.
 func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 	host := t.options.Tokens.host(t.key)
-	if _, known := host.state(); !known {
-		select {
-		case host.turn <- struct{}{}:
-			defer func() { <-host.turn }()
-		case <-r.Context().Done():
-			return nil, r.Context().Err()
+	if host.wanted.Load() == nil {
+		if err := takeTurn(r.Context(), host.turn, nil); err != nil {
+			return nil, err
 		}
+		defer func() { <-host.turn }()
 	}
-	wanted, known := host.state()
-	if known {
-		if header := t.foresee(r, wanted); header != "" {
+	if wanted := host.wanted.Load(); wanted != nil {
+		if header := t.foresee(r, *wanted); header != "" {
 			r.Header.Set("Authorization", header)
 		}
 		return t.send(r)
@@ -338,29 +326,15 @@ func WithheldBy(ctx context.Context, rt http.RoundTripper) error {
 }
 
 func (ts *Tokens) host(key hostKey) *hostState {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	h := ts.hosts[key]
-	if h == nil {
-		h = &hostState{turn: make(chan struct{}, 1)}
-		ts.hosts[key] = h
-	}
-	return h
-}
-
-func (h *hostState) state() (challenge, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.wanted, h.known
+	h, _ := ts.hosts.LoadOrStore(key, &hostState{turn: make(chan struct{}, 1)})
+	return h.(*hostState)
 }
 
 func (h *hostState) learn(c challenge) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	// The scope is that of one repository, and the next request may be for another.
 	c.params = maps.Clone(c.params)
 	delete(c.params, "scope")
-	h.wanted, h.known = c, true
+	h.wanted.Store(&c)
 }
 
 var errTokenCharacters = errors.New("the token holds characters that no token has")

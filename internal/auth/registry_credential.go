@@ -61,16 +61,39 @@ func (l login) hasBasic() bool { return l.username != "" && l.password != "" }
 
 // secrets lists what is secret in every spelling in which a server could echo it.
 func (l login) secrets() []string {
-	var all []string
-	for _, s := range []string{l.password, l.identityToken, l.registryToken} {
-		if s != "" {
-			all = append(all, s, url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(s)))
-		}
-	}
+	basic := ""
 	if l.hasBasic() {
-		all = append(all, base64.StdEncoding.EncodeToString([]byte(l.username+":"+l.password)))
+		basic = l.username + ":" + l.password
+	}
+	return echoes(basic, l.password, l.identityToken, l.registryToken)
+}
+
+// minScrubbed is the length from which a secret is looked for in other people's text. Shorter ones would blot out
+// innocent letters, and protect nothing.
+const minScrubbed = 3
+
+// echoes lists secrets in every spelling in which a server could repeat them. A user with a password is sent encoded only.
+func echoes(basic string, secrets ...string) []string {
+	var all []string
+	for _, s := range secrets {
+		all = append(all, s, url.QueryEscape(s), url.PathEscape(s))
+	}
+	for _, s := range append(secrets, basic) {
+		text := []byte(s)
+		all = append(all, base64.StdEncoding.EncodeToString(text), base64.RawStdEncoding.EncodeToString(text), base64.URLEncoding.EncodeToString(text))
 	}
 	return all
+}
+
+// scrub replaces the longest first, so that nothing of one is left over after another.
+func scrub(text string, secrets ...string) string {
+	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	for _, secret := range secrets {
+		if len(secret) >= minScrubbed {
+			text = strings.ReplaceAll(text, secret, redacted)
+		}
+	}
+	return text
 }
 
 // fingerprint is equal for equal parts, and means nothing to another process.
@@ -111,14 +134,9 @@ func (s *secretSet) all() []string {
 	return slices.Clone(s.list())
 }
 
-// scrub replaces the longest first, so that nothing of one is left over after another.
+// scrub replaces what was sent in a text.
 func (s *secretSet) scrub(text string) string {
 	s.mu.Lock()
-	list := s.all()
-	s.mu.Unlock()
-	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) })
-	for _, secret := range list {
-		text = strings.ReplaceAll(text, secret, redacted)
-	}
-	return text
+	defer s.mu.Unlock()
+	return scrub(text, s.all()...)
 }

@@ -127,14 +127,8 @@ func (t *registryTransport) token(ctx context.Context, wanted challenge, scope s
 }
 
 func (ts *Tokens) token(key tokenKey) *token {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
-	tok := ts.tokens[key]
-	if tok == nil {
-		tok = &token{turn: make(chan struct{}, 1)}
-		ts.tokens[key] = tok
-	}
-	return tok
+	tok, _ := ts.tokens.LoadOrStore(key, &token{turn: make(chan struct{}, 1)})
+	return tok.(*token)
 }
 
 // fetchToken asks the token server once. It follows no redirect: the server that was judged is the one that is asked.
@@ -252,16 +246,12 @@ func (t *registryTransport) realm(realm *url.URL) http.RoundTripper {
 	if SameOrigin(realm, t.options.Registry) {
 		return t.own
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	origin := Origin(realm)
-	pool := t.realms[origin]
-	if pool == nil {
+	pool, found := t.realms.Load(Origin(realm))
+	if !found {
 		dial := t.guard.realmDial(t.dial, realm)
-		pool = Connections(t.options.connections(t.options.Identity, dial))
-		t.realms[origin] = pool
+		pool, _ = t.realms.LoadOrStore(Origin(realm), Connections(t.options.connections(t.options.Identity, dial)))
 	}
-	return pool
+	return pool.(*Pool)
 }
 
 func plainDial(ctx context.Context, network, addr string) (net.Conn, error) {

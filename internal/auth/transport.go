@@ -46,7 +46,7 @@ type TransportOptions struct {
 // It compresses nothing and follows no redirect.
 func NewTransport(o TransportOptions) http.RoundTripper {
 	foreign := o
-	foreign.Identity = o.Identity.withoutCertificate()
+	foreign.Identity = o.Identity.WithoutCertificate()
 	t := &transport{options: o, guarded: o.Base != nil && o.Identity.IsAmbient() && !o.AllowPrivate}
 	if t.guarded {
 		t.guard = &realmGuard{registry: o.Base}

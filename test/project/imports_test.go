@@ -49,7 +49,7 @@ var imports = map[string][]string{
 	"internal/config":    {"internal/auth", "internal/bound", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/records", "internal/report"},
 
 	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
-	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest"},
+	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest", "internal/work"},
 	"internal/finding":     {"docs"},
 	"docs":                 {},
 	"internal/generate":    {"internal/bound", "internal/tree"},
