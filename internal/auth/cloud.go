@@ -68,8 +68,22 @@ type CloudOptions struct {
 // ofMachine are the options for the identity of the machine: those of the environment only.
 func (o CloudOptions) ofMachine() CloudOptions {
 	o.Identity, o.Proxy = nil, nil
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
 	return o
 }
+
+// withhold returns a *WithheldError if the identity of the machine does not take a route to a server of the provider. To
+// other servers it goes by none: asking for it fails, and discloses nothing.
+func (o CloudOptions) withhold(on Route, provider string, own bool) error {
+	if !own {
+		return nil
+	}
+	return on.withhold(machineAt(provider), o.Reach)
+}
+
+func machineAt(provider string) string { return "the identity of this machine at " + provider }
 
 // Cloud logs in to the registries of all clouds, once per registry and run. Nothing of their libraries runs before.
 type Cloud struct {
@@ -209,14 +223,12 @@ type cloudLogins struct {
 // Key is made of the names: the identity is the machine's.
 func (l *cloudLogins) Key() string { return fingerprint("cloud", l.key.provider, l.key.host) }
 
-func (l *cloudLogins) source() string { return "the identity of this machine at " + l.key.provider }
-
 // withheld returns a *WithheldError for a route that the login does not take.
 func (l *cloudLogins) withheld(_ context.Context, on Route) error {
 	if cloudOf(l.key.host) != l.key.provider && l.cloud.reach != ReachNowhere {
 		return nil // asking fails, and discloses nothing
 	}
-	return on.withhold(l.source(), l.cloud.reach)
+	return on.withhold(machineAt(l.key.provider), l.cloud.reach)
 }
 
 // login returns the login that there is, or the next one, if no manifest chose the route.
@@ -242,7 +254,7 @@ func (l *cloudLogins) login(ctx context.Context, on Route, _ string) (Login, err
 		}
 		login.cred, login.expires, login.err = cred, expires.Add(-cloudLeeway), err
 	}
-	return Login{Credential: login.cred, Source: l.source()}, login.err
+	return Login{Credential: login.cred, Source: machineAt(l.key.provider)}, login.err
 }
 
 func (c *Cloud) login(key cloudKey) *cloudLogin {

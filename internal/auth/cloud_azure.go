@@ -26,27 +26,31 @@ const (
 	envAuthorityHost = "AZURE_AUTHORITY_HOST"
 )
 
-// acrClouds are the registries' domains, with the clouds that they belong to.
-func acrClouds() map[string]cloud.Configuration {
-	return map[string]cloud.Configuration{
+// azureDomains are those of a service, with the clouds that they belong to.
+type azureDomains map[string]cloud.Configuration
+
+// of returns the cloud that a host belongs to, and whether it is one of the domains: of others it is the public one.
+func (d azureDomains) of(host string) (home cloud.Configuration, own bool) {
+	for suffix, c := range d {
+		if len(host) > len(suffix) && strings.HasSuffix(strings.ToLower(host), suffix) {
+			return c, true
+		}
+	}
+	return cloud.AzurePublic, false
+}
+
+// acrDomains are those of registries.
+func acrDomains() azureDomains {
+	return azureDomains{
 		".azurecr.io": cloud.AzurePublic,
 		".azurecr.cn": cloud.AzureChina,
 		".azurecr.us": cloud.AzureGovernment,
 	}
 }
 
-func acrCloud(host string) (cloud.Configuration, bool) {
-	for suffix, c := range acrClouds() {
-		if len(host) > len(suffix) && strings.HasSuffix(host, suffix) {
-			return c, true
-		}
-	}
-	return cloud.Configuration{}, false
-}
-
 func isACR(host string) bool {
-	_, ok := acrCloud(host)
-	return ok
+	_, own := acrDomains().of(host)
+	return own
 }
 
 // azureProvider uses the SDK's default chain: client secret or certificate, workload identity, managed identity, the
@@ -58,7 +62,7 @@ type azureProvider struct {
 
 // Login implements Provider. The identity's token is exchanged for one of the registry's own.
 func (p *azureProvider) Login(ctx context.Context, host string) (Credential, time.Time, error) {
-	home, ok := acrCloud(host)
+	home, ok := acrDomains().of(host)
 	if !ok {
 		return Credential{}, time.Time{}, fmt.Errorf("invalid Azure registry: '%s' is not NAME.azurecr.io, .cn or .us", host)
 	}
@@ -81,13 +85,13 @@ func (p *azureProvider) Login(ctx context.Context, host string) (Credential, tim
 // Microsoft's must not be looked up at Microsoft's.
 func (p *azureProvider) options(home cloud.Configuration) *azidentity.DefaultAzureCredentialOptions {
 	o := &azidentity.DefaultAzureCredentialOptions{ClientOptions: azcore.ClientOptions{Transport: p.client}}
-	if p.getenv == nil || p.getenv(envAuthorityHost) == "" {
+	own := p.getenv(envAuthorityHost)
+	if own == "" {
 		o.Cloud = home
 		return o
 	}
-	own := p.getenv(envAuthorityHost)
 	o.DisableInstanceDiscovery = true
-	for _, known := range acrClouds() {
+	for _, known := range acrDomains() {
 		if strings.TrimRight(own, "/") == strings.TrimRight(known.ActiveDirectoryAuthorityHost, "/") {
 			o.DisableInstanceDiscovery = false
 		}

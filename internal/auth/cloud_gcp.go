@@ -66,7 +66,7 @@ func (p *gcpProvider) token(ctx context.Context) (*oauth2.Token, error) {
 
 // fromFile returns an fs.ErrNotExist if there is no file. One that was named has to exist.
 func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
-	path := p.env("GOOGLE_APPLICATION_CREDENTIALS")
+	path := p.getenv("GOOGLE_APPLICATION_CREDENTIALS")
 	named := path != ""
 	if !named {
 		path = p.wellKnownFile()
@@ -90,19 +90,12 @@ func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
 	return credentials.TokenSource.Token()
 }
 
-func (p *gcpProvider) env(name string) string {
-	if p.getenv == nil {
-		return ""
-	}
-	return p.getenv(name)
-}
-
 func (p *gcpProvider) wellKnownFile() string {
 	const file = "application_default_credentials.json"
 	if runtime.GOOS == "windows" {
-		return under(p.env("APPDATA"), "gcloud", file)
+		return under(p.getenv("APPDATA"), "gcloud", file)
 	}
-	return under(p.env("HOME"), ".config", "gcloud", file)
+	return under(p.getenv("HOME"), ".config", "gcloud", file)
 }
 
 // credentialsType is the type that a file says it is of, if that is one of those that machines and people log in with.

@@ -37,7 +37,7 @@ type pullEntry struct {
 
 // NewPullSecrets reads the Secrets in their order. Those of a type without a docker configuration are passed over
 // and reported; if no other is there, the result is nil. It is nil as well if there are errors, one for each Secret that
-// cannot be read: [*SecretError], each of a [*RegistrySecretError].
+// cannot be read.
 func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []SecretWarning, []*SecretError) {
 	p := &PullSecrets{}
 	var warnings []SecretWarning
@@ -48,7 +48,7 @@ func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []SecretWarning, 
 		logins, data, err := pullLogins(secret)
 		switch {
 		case err != nil:
-			errs = append(errs, &SecretError{Secret: secret, Err: &RegistrySecretError{Reason: fmt.Sprintf("Secret '%s': %v", name, err)}})
+			errs = append(errs, &SecretError{Secret: secret, Err: noLogin("Secret '%s': %v", name, err)})
 			continue
 		case data == nil:
 			warnings = append(warnings, SecretWarning{Secret: secret, Text: fmt.Sprintf("Secret '%s' is of type %s, which holds no login to a registry here: the type has to be %s",
@@ -141,7 +141,7 @@ func (p *PullSecrets) Login(_ context.Context, host, repository string) (Login, 
 			err = fmt.Errorf("username and password are needed: %w", err)
 		}
 		if err != nil {
-			return Login{}, &RegistrySecretError{Reason: fmt.Sprintf("%s: its entry for '%s': %v", e.source, printable(e.host), err)}
+			return Login{}, noLogin("%s: its entry for '%s': %v", e.source, printable(e.host), err)
 		}
 		return login, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -89,6 +90,7 @@ func sameHostname(a, b *url.URL) bool { return strings.EqualFold(a.Hostname(), b
 // there, one in a company's network has.
 type realmGuard struct {
 	registry *url.URL
+	guarded  bool // redirects from outside to the inside are refused
 	inside   atomic.Bool
 }
 
@@ -96,7 +98,7 @@ type realmGuard struct {
 func (g *realmGuard) registryDial(dial DialFunc) DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
-		if err == nil && dialsHost(addr, g.registry.Hostname()) && leadsInside(conn) {
+		if err == nil && g.registry != nil && dialsHost(addr, g.registry.Hostname()) && leadsInside(conn) {
 			g.inside.Store(true)
 		}
 		return conn, err
@@ -121,8 +123,8 @@ func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
 
 // foreignDial refuses connections to other hosts, where a registry redirects to, that turn out to be inside. A registry
 // that is inside may redirect to its neighbours.
-func (g *realmGuard) foreignDial(dial DialFunc, guarded bool) DialFunc {
-	if !guarded {
+func (g *realmGuard) foreignDial(dial DialFunc) DialFunc {
+	if !g.guarded {
 		return dial
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -136,12 +138,13 @@ func (g *realmGuard) foreignDial(dial DialFunc, guarded bool) DialFunc {
 	}
 }
 
-// checkForeign judges a URL by the host that is written in it.
-func (g *realmGuard) checkForeign(u *url.URL, guarded bool) error {
-	if !guarded || !isInsideName(u.Hostname()) || g.mayBeInside(u.Hostname()) {
-		return nil
+// foreign sends a request to another host. It judges the URL by the host that is written in it, and foreignDial the address.
+func (g *realmGuard) foreign(r *http.Request, pool *Pool) (*http.Response, error) {
+	host := r.URL.Hostname()
+	if g.guarded && isInsideName(host) && !g.mayBeInside(host) {
+		return nil, g.leadsInside(r.URL.Host)
 	}
-	return g.leadsInside(u.Host)
+	return pool.RoundTrip(r.WithContext(context.WithValue(r.Context(), redirectKey{}, host)))
 }
 
 // leadsInside is the refusal of a host, with its port, where the registry leads to.

@@ -68,9 +68,6 @@ func (o RegistryOptions) ambient() withholder {
 	return ambient
 }
 
-// guarded reports whether redirects to private addresses are refused.
-func (o RegistryOptions) guarded() bool { return o.ambient() != nil && !o.AllowPrivate }
-
 // A withholder is logins that do not go by every route.
 type withholder interface {
 	withheld(context.Context, Route) error
@@ -124,13 +121,13 @@ func (o RegistryOptions) connections(id *Identity, dial DialFunc) TransportOptio
 // the client certificate. Credentials are shown to the registry and to the token server that it names, if checkRealm
 // and realmGuard let them.
 func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
-	guard := &realmGuard{registry: o.Registry}
+	guard := &realmGuard{registry: o.Registry, guarded: o.ambient() != nil && !o.AllowPrivate}
 	dial := o.Dial
 	if dial == nil {
 		dial = plainDial
 	}
 	own := o.connections(o.Identity, guard.registryDial(dial))
-	foreign := o.connections(o.Identity.WithoutCertificate(), guard.foreignDial(dial, o.guarded()))
+	foreign := o.connections(o.Identity.WithoutCertificate(), guard.foreignDial(dial))
 	return &registryTransport{
 		options: o,
 		dial:    dial,
@@ -164,17 +161,9 @@ func (t *registryTransport) CloseIdleConnections() {
 // RoundTrip implements http.RoundTripper. A registry that refuses even what its own token server handed out is asked
 // twice at most, and once for a request whose body cannot be read again; its last answer is returned as it is.
 func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	out := r.Clone(r.Context())
-	for _, header := range []string{"Authorization", "Cookie", "Referer"} {
-		out.Header.Del(header)
-	}
-	out.Header.Set("User-Agent", t.options.UserAgent)
-	out.URL.User = nil
+	out := outgoing(r, t.options.UserAgent)
 	if !SameOrigin(out.URL, t.options.Registry) || isForeign(r.Context()) {
-		if err := t.guard.checkForeign(out.URL, t.options.guarded()); err != nil {
-			return nil, err
-		}
-		return t.foreign.RoundTrip(out.WithContext(context.WithValue(out.Context(), redirectKey{}, out.URL.Hostname())))
+		return t.guard.foreign(out, t.foreign)
 	}
 	resp, err := t.firstTry(out)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || out.Body != nil && out.GetBody == nil {

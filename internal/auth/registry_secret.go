@@ -13,22 +13,10 @@ import (
 // keyDockerConfig is the key of a Secret of type typeDockerConfig.
 const keyDockerConfig = ".dockerconfigjson"
 
-// RegistrySecretError says why a Secret gives no login to a registry.
-type RegistrySecretError struct {
-	Reason string
-	hint   string
+// noLogin says why a Secret gives no login to a registry.
+func noLogin(format string, args ...any) *finding.Problem {
+	return &finding.Problem{Code: finding.NoRegistryLogin, Class: finding.Login, Text: fmt.Sprintf(format, args...)}
 }
-
-func (e *RegistrySecretError) Error() string { return e.Reason }
-
-// Finding is what is wrong.
-func (*RegistrySecretError) Finding() finding.Code { return finding.NoRegistryLogin }
-
-// AuthFailure is true.
-func (e *RegistrySecretError) AuthFailure() bool { return true }
-
-// Hint says what to do, or is empty.
-func (e *RegistrySecretError) Hint() string { return e.hint }
 
 // RegistrySecret reads the login to a registry from the Secret of a HelmRepository, as source-controller does: a docker
 // configuration with an entry for the host, or username and password. Neither is an anonymous login. Identity tokens
@@ -40,7 +28,7 @@ func RegistrySecret(secret *manifest.Secret, host string) (Logins, error) {
 	}
 	user, password := string(secret.Data["username"]), string(secret.Data["password"])
 	if (user == "") != (password == "") {
-		return nil, &RegistrySecretError{Reason: incomplete(secret.Name)}
+		return nil, noLogin("%s", incomplete(secret.Name))
 	}
 	login := StaticLogin{Credential: BasicCredential(user, password), Source: source}
 	if _, ok := secret.Data[keyDockerConfig]; ok && user == "" {
@@ -56,22 +44,21 @@ func incomplete(name string) string {
 func dockerSecret(secret *manifest.Secret, host, source string) (Logins, error) {
 	data, ok := secret.Data[keyDockerConfig]
 	if !ok {
-		return nil, &RegistrySecretError{Reason: fmt.Sprintf("unable to load Docker config from Secret '%s': '%s' not found in it", secret.Name, keyDockerConfig)}
+		return nil, noLogin("unable to load Docker config from Secret '%s': '%s' not found in it", secret.Name, keyDockerConfig)
 	}
 	config, err := parseDockerConfig(data)
 	if err != nil {
-		return nil, &RegistrySecretError{Reason: fmt.Sprintf("unable to load Docker config from Secret '%s': %v", secret.Name, err)}
+		return nil, noLogin("unable to load Docker config from Secret '%s': %v", secret.Name, err)
 	}
 	entries := config.of(host)
 	if len(entries) == 0 {
-		return nil, &RegistrySecretError{
-			Reason: fmt.Sprintf("no auth config for '%s' in the docker-registry Secret '%s'", host, secret.Name),
-			hint:   otherHosts(config),
-		}
+		missing := noLogin("no auth config for '%s' in the docker-registry Secret '%s'", host, secret.Name)
+		missing.Advice = otherHosts(config)
+		return nil, missing
 	}
 	for _, e := range entries {
 		if err := e.login().check(); err != nil {
-			return nil, &RegistrySecretError{Reason: fmt.Sprintf("%s: its entry for '%s': %v", incomplete(secret.Name), host, err)}
+			return nil, noLogin("%s: its entry for '%s': %v", incomplete(secret.Name), host, err)
 		}
 	}
 	return &secretLogins{config: config, source: source, key: fingerprint("docker", string(data))}, nil

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -57,14 +58,10 @@ func (e *SecretError) Error() string { return e.Err.Error() }
 
 // Finding is what is wrong.
 func (e *SecretError) Finding() finding.Code {
-	var login *RegistrySecretError
-	switch {
-	case e.Certificates:
+	if e.Certificates {
 		return finding.BrokenTLS
-	case errors.As(e.Err, &login):
-		return login.Finding()
 	}
-	return finding.IncompleteLogin
+	return cmp.Or(finding.CodeOf(e.Err), finding.IncompleteLogin)
 }
 
 func (e *SecretError) Unwrap() error { return e.Err }

@@ -56,7 +56,7 @@ type AWSKeys struct {
 // SDK's default chain finds. The region may be empty; sts is the endpoint of STS that a manifest names, mostly none. A
 // route that a manifest chose is a *WithheldError. No server is asked before the first keys are needed.
 func MachineAWSStorage(o CloudOptions, on Route, region, sts string) (*AWSStorage, error) {
-	if err := on.withhold("the identity of this machine at aws", o.Reach); err != nil && s3Host().MatchString(on.to.Hostname()) {
+	if err := o.withhold(on, awsStorageProvider, s3Host().MatchString(on.to.Hostname())); err != nil {
 		return nil, err
 	}
 	return &AWSStorage{o.ofMachine(), on.to, region, sts}, nil
@@ -77,11 +77,12 @@ func (s *AWSStorage) keys(ctx context.Context) (AWSKeys, error) {
 	if err := s.checkHosts(); err != nil {
 		return AWSKeys{}, err
 	}
-	if access, secret := s.env("AWS_ACCESS_KEY_ID"), s.env("AWS_SECRET_ACCESS_KEY"); access != "" && secret != "" {
-		return AWSKeys{Access: access, Secret: secret, Session: s.env("AWS_SESSION_TOKEN")}, nil
+	env := s.options.Getenv
+	if access, secret := env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY"); access != "" && secret != "" {
+		return AWSKeys{Access: access, Secret: secret, Session: env("AWS_SESSION_TOKEN")}, nil
 	}
 	options := []func(*config.LoadOptions) error{
-		config.WithRegion(cmp.Or(s.env("AWS_REGION"), s.region, awsDefaultRegion)),
+		config.WithRegion(cmp.Or(env("AWS_REGION"), s.region, awsDefaultRegion)),
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // retries obey the user's settings
 	}
 	if s.sts != "" {
@@ -113,28 +114,14 @@ func (s *AWSStorage) checkHosts() error {
 		return nil
 	}
 	if !s3Host().MatchString(s.to.Hostname()) || s.to.Scheme != "https" {
-		return &foreignStorageError{awsStorageProvider, s.to.Host}
+		return foreignStorage(awsStorageProvider, s.to.Host)
 	}
 	if s.sts == "" {
 		return nil
 	}
 	u, err := url.Parse(s.sts)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || !stsHost().MatchString(u.Hostname()) {
-		return &foreignSTSError{RedactURL(s.sts)}
+		return &finding.Problem{Text: fmt.Sprintf(finding.OtherSTS, RedactURL(s.sts)), Advice: finding.IdentityAnywhere}
 	}
 	return nil
-}
-
-func (s *AWSStorage) env(name string) string {
-	if s.options.Getenv == nil {
-		return ""
-	}
-	return s.options.Getenv(name)
-}
-
-// A foreignSTSError says that this machine's identity was to be shown to an STS that is not AWS's.
-type foreignSTSError struct{ url string }
-
-func (e *foreignSTSError) Error() string {
-	return fmt.Sprintf(finding.OtherSTS, e.url)
 }

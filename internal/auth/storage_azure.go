@@ -13,6 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // azureStorageScope limits a token to object stores, in every cloud of Azure.
@@ -35,15 +37,29 @@ type AzureStorage struct {
 	identity azcore.TokenCredential
 	failures *failureKeeper
 	host     string
+	home     cloud.Configuration // that the host belongs to
+	own      bool                // the host is Azure's
 	ambient  bool
+}
+
+func newAzureStorage(o CloudOptions, on Route) *AzureStorage {
+	s := &AzureStorage{failures: keepFailures(cloudClient(o)), host: on.to.Hostname()}
+	s.home, s.own = storageDomains().of(s.host)
+	return s
+}
+
+// azureOfMachine returns an identity that is this machine's or job's.
+func azureOfMachine(o CloudOptions, on Route) (*AzureStorage, error) {
+	s := newAzureStorage(o.ofMachine(), on)
+	s.ambient = true
+	return s, o.withhold(on, azureStorageProvider, s.own)
 }
 
 // NewAzureStorage returns the identity that a Secret names: that of a client with its secret or its certificate, or the
 // machine's of this client ID. No server is asked before the first token is needed. A route that a manifest chose is a
 // *WithheldError if the machine's own identity would be needed.
 func NewAzureStorage(o CloudOptions, on Route, c *AzureClient) (*AzureStorage, error) {
-	host := on.to.Hostname()
-	s := &AzureStorage{host: host, failures: keepFailures(cloudClient(o))}
+	s := newAzureStorage(o, on)
 	var err error
 	switch {
 	case c.secret != "":
@@ -55,10 +71,9 @@ func NewAzureStorage(o CloudOptions, on Route, c *AzureClient) (*AzureStorage, e
 			ClientOptions: c.options(s), DisableInstanceDiscovery: c.foreign(), SendCertificateChain: c.sendChain,
 		})
 	default:
-		if err := on.withhold(azureMachine, o.Reach); err != nil && isAzureStorage(host) {
+		if s, err = azureOfMachine(o, on); err != nil {
 			return nil, err
 		}
-		s.ambient, s.failures = true, keepFailures(cloudClient(o.ofMachine()))
 		s.identity, err = azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{
 			ClientOptions: azcore.ClientOptions{Transport: s.failures.client, Retry: noRetries()}, ID: azidentity.ClientID(c.id),
 		})
@@ -69,40 +84,35 @@ func NewAzureStorage(o CloudOptions, on Route, c *AzureClient) (*AzureStorage, e
 	return s, nil
 }
 
-const azureMachine = "the identity of this machine at azure"
-
 // MachineAzureStorage returns the identity of this machine or job. The authority is that of a Secret, if it is not
 // empty: it has to be one of Microsoft's. A route that a manifest chose is a *WithheldError.
 func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStorage, error) {
-	host := on.to.Hostname()
-	if err := on.withhold(azureMachine, o.Reach); err != nil && isAzureStorage(host) {
+	s, err := azureOfMachine(o, on)
+	if err != nil {
 		return nil, err
 	}
 	if authority != "" && !isMicrosoft(authority) && !(o.Reach == ReachAnywhere && isAuthority(authority)) {
-		return nil, storageFailure(azureStorageProvider, &foreignAuthorityError{})
+		return nil, storageFailure(azureStorageProvider, &finding.Problem{
+			Text:   "'" + keyAzureAuthority + "' of the Secret is not an authority of Microsoft: the identity of this machine is not shown to it",
+			Advice: finding.IdentityAnywhere,
+		})
 	}
-	o = o.ofMachine()
-	if authority != "" {
-		own := o.Getenv
-		o.Getenv = func(name string) string {
-			if name == envAuthorityHost {
-				return authority
-			}
-			return own(name)
+	env := o.ofMachine().Getenv
+	p := &azureProvider{s.failures.client, func(name string) string {
+		if name == envAuthorityHost && authority != "" {
+			return authority
 		}
-	}
-	failures := keepFailures(cloudClient(o))
-	p := &azureProvider{failures.client, o.Getenv}
-	options := p.options(azureStorageCloud(host))
+		return env(name)
+	}}
+	options := p.options(s.home)
 	options.Retry = noRetries()
 	if authority != "" {
 		options.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: authority}
 	}
-	identity, err := azidentity.NewDefaultAzureCredential(options)
-	if err != nil {
+	if s.identity, err = azidentity.NewDefaultAzureCredential(options); err != nil {
 		return nil, storageFailure(azureStorageProvider, err)
 	}
-	return &AzureStorage{identity: identity, failures: failures, host: host, ambient: true}, nil
+	return s, nil
 }
 
 // OfMachine reports whether the identity is this machine's or job's. That of no identity is false.
@@ -111,8 +121,8 @@ func (s *AzureStorage) OfMachine() bool { return s != nil && s.ambient }
 // GetToken implements azcore.TokenCredential. The scope is always the one of object stores: the client's library takes
 // it from the server's challenge, so that a server could ask for a token for another service.
 func (s *AzureStorage) GetToken(ctx context.Context, o policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	if s.ambient && !isAzureStorage(s.host) {
-		return azcore.AccessToken{}, storageFailure(azureStorageProvider, &foreignStorageError{azureStorageProvider, s.host})
+	if s.ambient && !s.own {
+		return azcore.AccessToken{}, storageFailure(azureStorageProvider, foreignStorage(azureStorageProvider, s.host))
 	}
 	o.Scopes, o.TenantID, o.Claims = []string{azureStorageScope}, "", ""
 	token, err := s.identity.GetToken(ctx, o)
@@ -122,32 +132,14 @@ func (s *AzureStorage) GetToken(ctx context.Context, o policy.TokenRequestOption
 	return token, err
 }
 
-// azureStorageClouds are the domains of object stores, with the clouds that they belong to.
-func azureStorageClouds() map[string]cloud.Configuration {
-	return map[string]cloud.Configuration{
+// storageDomains are those of object stores.
+func storageDomains() azureDomains {
+	return azureDomains{
 		".core.windows.net":       cloud.AzurePublic,
 		".storage.azure.net":      cloud.AzurePublic,
 		".core.chinacloudapi.cn":  cloud.AzureChina,
 		".core.usgovcloudapi.net": cloud.AzureGovernment,
 	}
-}
-
-func isAzureStorage(host string) bool {
-	for suffix := range azureStorageClouds() {
-		if strings.HasSuffix(strings.ToLower(host), suffix) {
-			return true
-		}
-	}
-	return false
-}
-
-func azureStorageCloud(host string) cloud.Configuration {
-	for suffix, c := range azureStorageClouds() {
-		if strings.HasSuffix(strings.ToLower(host), suffix) {
-			return c
-		}
-	}
-	return cloud.AzurePublic
 }
 
 // noRetries leaves retries to those who obey the user's settings.
@@ -201,7 +193,7 @@ func ReadAzureClient(data map[string][]byte) (*AzureClient, error) {
 
 // options say where to log in.
 func (c *AzureClient) options(s *AzureStorage) azcore.ClientOptions {
-	o := azcore.ClientOptions{Transport: s.failures.client, Cloud: azureStorageCloud(s.host), Retry: noRetries()}
+	o := azcore.ClientOptions{Transport: s.failures.client, Cloud: s.home, Retry: noRetries()}
 	if c.authority != "" {
 		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: c.authority}
 	}
@@ -229,13 +221,6 @@ func isMicrosoft(authority string) bool {
 		return true
 	}
 	return false
-}
-
-// A foreignAuthorityError says that the credentials of this machine or job were to be shown to a foreign authority.
-type foreignAuthorityError struct{}
-
-func (*foreignAuthorityError) Error() string {
-	return "'" + keyAzureAuthority + "' of the Secret is not an authority of Microsoft: the identity of this machine is not shown to it"
 }
 
 var errAzureCertificate = errors.New("failed to parse client certificates: 'clientCertificate' is neither PEM nor PKCS #12 with a key that 'clientCertificatePassword' opens")

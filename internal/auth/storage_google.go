@@ -36,14 +36,14 @@ type GoogleStorage struct {
 // is asked before the first token is needed.
 func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 	host := on.to.Hostname()
-	if err := on.withhold("the identity of this machine at gcp", o.Reach); err != nil && isGoogleStorage(host) {
+	if err := o.withhold(on, "gcp", isGoogleStorage(host)); err != nil {
 		return nil, err
 	}
 	o = o.ofMachine()
 	p := &gcpProvider{cloudClient(o), o.Getenv, o.Now}
 	return &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1), ask: func(ctx context.Context) (*oauth2.Token, error) {
 		if !isGoogleStorage(host) {
-			return nil, &foreignStorageError{"gcp", host}
+			return nil, foreignStorage("gcp", host)
 		}
 		return p.token(ctx)
 	}}, nil
@@ -170,24 +170,18 @@ func isGoogleStorage(host string) bool {
 	return strings.HasSuffix(strings.ToLower(host), ".googleapis.com")
 }
 
-// A foreignStorageError reports that this machine's identity was to be shown to a foreign server.
-type foreignStorageError struct{ provider, host string }
-
-func (e *foreignStorageError) Error() string {
-	return fmt.Sprintf("'%s' is not a host of the provider %s: the identity of this machine is not shown to it", e.host, e.provider)
+// foreignStorage says that this machine's identity was to be shown to a foreign server.
+func foreignStorage(provider, host string) error {
+	return &finding.Problem{
+		Text:   fmt.Sprintf("'%s' is not a host of the provider %s: the identity of this machine is not shown to it", host, provider),
+		Advice: finding.WithoutIdentity,
+	}
 }
 
 // storageFailure says why there is no token for an object store.
 func storageFailure(provider string, err error) error {
 	e := &CloudError{Err: err, what: "failed to get an access token"}
-	var foreign *foreignStorageError
-	var sts *foreignSTSError
-	var authority *foreignAuthorityError
 	switch code := cloudStatus(err); {
-	case errors.As(err, &sts), errors.As(err, &authority):
-		e.hint = finding.IdentityAnywhere
-	case errors.As(err, &foreign):
-		e.hint = finding.WithoutIdentity
 	case code == 0 || code >= 500 || provider == awsStorageProvider:
 	case provider == "gcp":
 		e.hint = "the service account may have been disabled, or its key removed"

@@ -45,54 +45,50 @@ type TransportOptions struct {
 //
 // It compresses nothing and follows no redirect.
 func NewTransport(o TransportOptions) http.RoundTripper {
-	foreign := o
-	foreign.Identity = o.Identity.WithoutCertificate()
-	t := &transport{options: o, guarded: o.Base != nil && o.Identity.IsAmbient() && !o.AllowPrivate}
-	if t.guarded {
-		t.guard = &realmGuard{registry: o.Base}
-		if foreign.Dial == nil {
-			o.Dial, foreign.Dial = plainDial, plainDial
-		}
-		o.Dial, foreign.Dial = t.guard.registryDial(o.Dial), t.guard.foreignDial(foreign.Dial, true)
+	guard := &realmGuard{registry: o.Base, guarded: o.Base != nil && o.Identity.IsAmbient() && !o.AllowPrivate}
+	if o.Dial == nil {
+		o.Dial = plainDial
 	}
-	t.own, t.foreign = Connections(o), Connections(foreign)
-	return t
+	own, foreign := o, o
+	foreign.Identity = o.Identity.WithoutCertificate()
+	own.Dial, foreign.Dial = guard.registryDial(o.Dial), guard.foreignDial(o.Dial)
+	return &transport{options: o, guard: guard, own: Connections(own), foreign: Connections(foreign)}
 }
 
 type transport struct {
 	options TransportOptions
-	guard   *realmGuard // of an ambient identity
-	guarded bool
+	guard   *realmGuard
 	// own carries the client certificate, foreign does not.
 	own, foreign *Pool
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	out, trusted := outgoing(r, t.options.UserAgent), t.trusts(r)
+	var id *Identity
+	if trusted {
+		id = t.options.Identity.WithUserinfo(t.options.Base.User)
+	}
+	if username, password, ok := id.WithUserinfo(r.URL.User).basic(); ok {
+		out.SetBasicAuth(username, password)
+	}
+	if trusted {
+		return t.own.RoundTrip(out)
+	}
+	return t.guard.foreign(out, t.foreign)
+}
+
+// outgoing is a copy of a request without whatever identifies its sender.
+func outgoing(r *http.Request, userAgent string) *http.Request {
 	out := r.Clone(r.Context())
 	for _, header := range []string{"Authorization", "Cookie", "Referer"} {
 		out.Header.Del(header)
 	}
-	if t.options.UserAgent != "" {
-		out.Header.Set("User-Agent", t.options.UserAgent)
+	if userAgent != "" {
+		out.Header.Set("User-Agent", userAgent)
 	}
-	own := out.URL.User
 	out.URL.User = nil
-
-	id, connections := (*Identity)(nil), t.foreign
-	if t.trusts(r) {
-		id, connections = t.options.Identity.WithUserinfo(t.options.Base.User), t.own
-	}
-	if username, password, ok := id.WithUserinfo(own).basic(); ok {
-		out.SetBasicAuth(username, password)
-	}
-	if t.guarded && !SameOrigin(t.options.Base, r.URL) {
-		if err := t.guard.checkForeign(r.URL, true); err != nil {
-			return nil, err
-		}
-		out = out.WithContext(context.WithValue(out.Context(), redirectKey{}, r.URL.Hostname()))
-	}
-	return connections.RoundTrip(out)
+	return out
 }
 
 // Withheld returns a *WithheldError if the identity is the environment's and the connections are not, else nil.
