@@ -106,7 +106,7 @@ func (c *Artifact) read(secrets []*manifest.Secret, paths map[*manifest.Secret][
 func (c *Artifact) Check(ctx context.Context, host, path string) (problem *Problem, warning *Warning) {
 	if c.logins == nil {
 		if ofCloud(c.machine.name) && c.machine.account != "" {
-			return &Problem{serviceAccount(), &AccountError{}}, nil
+			return &Problem{serviceAccount(), ErrAccount}, nil
 		}
 		return nil, nil
 	}
@@ -120,14 +120,14 @@ func (c *Artifact) Check(ctx context.Context, host, path string) (problem *Probl
 	return problem, warning
 }
 
-// Logins are those that the registry may be shown: those of the Secrets, else what stands in for them. The error is an
-// [*AccountError] or that of a cloud.
+// Logins are those that the registry may be shown: those of the Secrets, else what stands in for them. The error is [ErrAccount]
+// or that of a cloud.
 func (c *Artifact) Logins(ctx context.Context, to auth.Route) (auth.Logins, error) {
 	switch {
 	case c.logins != nil:
 		return c.logins, nil
 	case ofCloud(c.machine.name) && !c.missing && c.machine.account != "":
-		return nil, &AccountError{}
+		return nil, ErrAccount
 	}
 	logins, err := c.reader.standIn(ctx, c.machine.name, c.named, c.missing, to)
 	switch {
@@ -139,19 +139,11 @@ func (c *Artifact) Logins(ctx context.Context, to auth.Route) (auth.Logins, erro
 	return logins, nil
 }
 
-// AccountError is a ServiceAccount with whose identity the object is to log in to a cloud, which only a cluster knows.
-type AccountError struct{}
-
-func (*AccountError) Error() string {
-	return "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate in the controller"
-}
-
-// Finding is what is wrong.
-func (*AccountError) Finding() finding.Code { return finding.ServiceAccount }
-
-// Hint says what there is instead.
-func (*AccountError) Hint() string {
-	return "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first"
+// ErrAccount is a ServiceAccount with whose identity the object is to log in to a cloud, which only a cluster knows.
+var ErrAccount error = &finding.Problem{
+	Code:   finding.ServiceAccount,
+	Text:   "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate in the controller",
+	Advice: "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first",
 }
 
 // Certificates are the TLS settings of an OCIRepository. With unverified, where no certificate is named, none is looked at.

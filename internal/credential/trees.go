@@ -21,9 +21,9 @@ func (r *Reader) Git(obj *sourcev1.GitRepository) (*git.Login, error) {
 	app := provider == sourcev1.GitProviderGitHub
 	switch {
 	case app && obj.Spec.SecretRef == nil:
-		return nil, &ProviderError{text: noAppData, hint: makeAppData, Stalled: true}
+		return nil, providerError(noAppData, makeAppData, true)
 	case provider != "" && provider != sourcev1.GitProviderGeneric && !app:
-		return nil, fmt.Errorf("failed to configure authentication options: %w", &fetch.NotSupportedError{What: "provider " + provider + " of a GitRepository"})
+		return nil, fmt.Errorf("failed to configure authentication options: %w", fetch.NotSupported("provider "+provider+" of a GitRepository"))
 	}
 	secret, err := r.Secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
 	if !app && r.Forgives(err) {
@@ -35,9 +35,9 @@ func (r *Reader) Git(obj *sourcev1.GitRepository) (*git.Login, error) {
 	name := NameOf(secret)
 	switch {
 	case app && !hasGitHubApp(secret.Data):
-		return nil, &ProviderError{text: noAppData, hint: makeAppData}
+		return nil, providerError(noAppData, makeAppData, false)
 	case !app && hasGitHubApp(secret.Data):
-		return nil, &ProviderError{text: "secretRef '" + name + "' has github app data but provider is not set to github", hint: "spec.provider should be github"}
+		return nil, providerError("secretRef '"+name+"' has github app data but provider is not set to github", "spec.provider should be github", false)
 	}
 	login, err := gitLogin(obj.Spec.URL, name, secret.Data, app)
 	if err != nil {
@@ -53,17 +53,13 @@ const (
 
 // ProviderError is a provider of a GitRepository that does not fit the Secret.
 type ProviderError struct {
-	Stalled    bool // no later Secret can change that
-	text, hint string
+	finding.Problem
+	Stalled bool // no later Secret can change that
 }
 
-func (e *ProviderError) Error() string { return e.text }
-
-// Finding is what is wrong.
-func (*ProviderError) Finding() finding.Code { return finding.IncompleteLogin }
-
-// Hint says what to do, or is empty.
-func (e *ProviderError) Hint() string { return e.hint }
+func providerError(text, hint string, stalled bool) error {
+	return &ProviderError{finding.Problem{Code: finding.IncompleteLogin, Text: text, Advice: hint}, stalled}
+}
 
 // GitKeys are the PGP keys that sign the revisions of a GitRepository, nil if spec.verify is not there.
 func (r *Reader) GitKeys(obj *sourcev1.GitRepository) (map[string][]byte, error) {

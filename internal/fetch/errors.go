@@ -147,12 +147,9 @@ func TooLargeArchive(file string, limit int64) error {
 }
 
 // A NotSupportedError names a feature that is not supported.
-type NotSupportedError struct{ What string }
+type NotSupportedError struct{ finding.Problem }
 
-func (e *NotSupportedError) Error() string { return e.What + " is not supported yet" }
-
-// Finding is what is wrong.
-func (*NotSupportedError) Finding() finding.Code { return finding.NotSupported }
-
-// Transient is false.
-func (e *NotSupportedError) Transient() bool { return false }
+// NotSupported returns the error of a feature.
+func NotSupported(what string) error {
+	return &NotSupportedError{finding.Problem{Code: finding.NotSupported, Class: finding.Lasting, Text: what + " is not supported yet"}}
+}

@@ -19,10 +19,6 @@ var shared = map[Code]map[string]string{
 		"finding.OfStatus":  "a server answers 401 or 403",
 		"finding.codeOfOne": "a login was refused in another way: by a certificate, a text, a status of another protocol",
 	},
-	IncompleteLogin: {
-		"auth.SecretError":         "a Secret has only a part of a login",
-		"credential.ProviderError": "a Secret has no login for the provider",
-	},
 	GitReference: {
 		"git.EmptyError": "there is no commit at all",
 		"git.RefError":   "there is none of that name",
@@ -34,10 +30,6 @@ var shared = map[Code]map[string]string{
 	InvalidValues: {
 		"values.Error":     "values that cannot be composed",
 		"values.PartError": "values that the Helm Operator could not merge",
-	},
-	NoMatch: {
-		"oci.NoTagsError":      "no tag is a version",
-		"resolve.NoMatchError": "there are versions, and none fits",
 	},
 	RefusedRequest: {
 		"finding.OfStatus":  "a server answers with a status that has no code of its own",

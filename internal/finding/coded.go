@@ -36,7 +36,7 @@ func as[T any](err error) (t T, ok bool) {
 	if t, ok = err.(T); ok {
 		return t, true
 	}
-	p, ok := err.(*Problem) //nolint:errorlint // walk visits the whole chain
+	p, ok := err.(interface{ As(any) bool }) // a [Problem], or what embeds one
 	return t, ok && p.As(&t)
 }
 

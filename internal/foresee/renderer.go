@@ -83,14 +83,11 @@ func (t *Renderer) find(ctx context.Context, getenv func(string) string) error {
 		Name: t.o.Program, Path: getenv("PATH"), Home: home, Keep: keep,
 		Limits: helm.Limits{Time: t.o.Time, Memory: t.o.Memory, Output: maxRendered},
 	})
-	var missing *helm.NotFoundError
-	var unknown *helm.UnknownError
-	switch {
-	case errors.As(err, &missing):
-		return &exit.UsageError{Err: err, Advice: missing.Hint()}
-	case errors.As(err, &unknown):
-		return &exit.UsageError{Err: err, Advice: unknown.Hint()}
-	case err != nil:
+	var unusable *helm.UnusableError
+	if errors.As(err, &unusable) {
+		return &exit.UsageError{Err: err, Advice: unusable.Advice}
+	}
+	if err != nil {
 		return err
 	}
 	t.console.Debug(console.Subject{}, "helm "+t.tool.Version)
@@ -188,9 +185,9 @@ func notRendered(r *Release, err error) (f finding.Finding, code int) {
 	case errors.As(err, &failed):
 		message = fmt.Sprintf("%s cannot be rendered: %s", r.Fact.Chart, failed.Text)
 	case errors.As(err, &limit):
-		hint = limit.Hint()
+		hint = limit.Advice
 	case errors.As(err, &name):
-		hint = name.Hint()
+		hint = name.Advice
 	}
 	code = exit.Failed
 	if c := exit.CodeOf(err); c == exit.Interrupted || c == exit.Transient {

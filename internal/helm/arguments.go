@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // maxReleaseName is the longest name of a release that Helm takes.
@@ -33,13 +35,13 @@ type Release struct {
 }
 
 // NameError is a name that Helm or the API server refuses.
-type NameError struct{ What, Name, Why string }
+type NameError struct{ finding.Problem }
 
-func (e *NameError) Error() string { return fmt.Sprintf("invalid %s %q: %s", e.What, e.Name, e.Why) }
-
-// Hint says which names are valid.
-func (*NameError) Hint() string {
-	return fmt.Sprintf("use lower-case letters, digits and dashes; the name of a release has at most %d characters", maxReleaseName)
+func wrongName(what, name, why string) error {
+	return &NameError{finding.Problem{
+		Text:   fmt.Sprintf("invalid %s %q: %s", what, name, why),
+		Advice: fmt.Sprintf("use lower-case letters, digits and dashes; the name of a release has at most %d characters", maxReleaseName),
+	}}
 }
 
 // arguments are those of one call of helm. Only the functions of this file make them.
@@ -84,13 +86,13 @@ func (r *Release) check() error {
 		why = append(why, validation.MaxLenError(maxReleaseName))
 	}
 	if len(why) > 0 {
-		return &NameError{"release name", r.Name, strings.Join(why, "; ")}
+		return wrongName("release name", r.Name, strings.Join(why, "; "))
 	}
 	if why := validation.IsDNS1123Label(r.Namespace); len(why) > 0 {
-		return &NameError{"namespace of the release", r.Namespace, strings.Join(why, "; ")}
+		return wrongName("namespace of the release", r.Namespace, strings.Join(why, "; "))
 	}
 	if !filepath.IsAbs(r.Chart) {
-		return &NameError{"path of the chart", r.Chart, "it is not absolute"}
+		return wrongName("path of the chart", r.Chart, "it is not absolute")
 	}
 	return nil
 }

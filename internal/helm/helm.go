@@ -63,29 +63,18 @@ type Options struct {
 	Limits Limits
 }
 
-// NotFoundError is a helm that is not there.
-type NotFoundError struct{ Name string }
+// An UnusableError is a helm that is not there, or a program that is no helm of a version that is known.
+type UnusableError struct{ finding.Problem }
 
-func (e *NotFoundError) Error() string {
-	if e.Name == "" {
-		return "helm is not installed, and is needed to render charts"
+func notFound(name string) error {
+	if name == "" {
+		return &UnusableError{finding.Problem{Text: "helm is not installed, and is needed to render charts", Advice: finding.InstallHelm}}
 	}
-	return fmt.Sprintf("%s is not a program that can be run", e.Name)
+	return &UnusableError{finding.Problem{Text: name + " is not a program that can be run", Advice: finding.InstallHelm}}
 }
 
-// Hint says what to install.
-func (e *NotFoundError) Hint() string {
-	return finding.InstallHelm
-}
-
-// UnknownError is a program that is no helm, or one of another version.
-type UnknownError struct{ Name, Why string }
-
-func (e *UnknownError) Error() string { return fmt.Sprintf("%s cannot be used: %s", e.Name, e.Why) }
-
-// Hint says which versions are known.
-func (e *UnknownError) Hint() string {
-	return finding.OtherHelm
+func unknown(name, why string) error {
+	return &UnusableError{finding.Problem{Text: name + " cannot be used: " + why, Advice: finding.OtherHelm}}
 }
 
 // Find finds a helm and its version.
@@ -103,11 +92,11 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 	major, ok := majorOf(t.Version)
 	switch {
 	case err != nil:
-		return nil, &UnknownError{path, "it does not say its version: " + err.Error()}
+		return nil, unknown(path, "it does not say its version: "+err.Error())
 	case !ok:
-		return nil, &UnknownError{path, "it does not answer as helm does"}
+		return nil, unknown(path, "it does not answer as helm does")
 	case major != 3 && major != 4:
-		return nil, &UnknownError{path, "its version is " + t.Version}
+		return nil, unknown(path, "its version is "+t.Version)
 	}
 	t.limits, t.Trims = o.Limits, major == 3
 	return t, nil
@@ -143,7 +132,7 @@ func find(o Options) (string, error) {
 			path, err = filepath.Abs(path)
 		}
 		if err != nil {
-			return "", &NotFoundError{o.Name}
+			return "", notFound(o.Name)
 		}
 		return path, nil
 	}
@@ -155,7 +144,7 @@ func find(o Options) (string, error) {
 			return path, nil
 		}
 	}
-	return "", &NotFoundError{}
+	return "", notFound("")
 }
 
 var versionPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -187,13 +176,10 @@ func (t *Tool) Template(ctx context.Context, r Release) (manifests []byte, err e
 }
 
 // LimitError is a helm that was ended.
-type LimitError struct{ What string }
+type LimitError struct{ finding.Problem }
 
-func (e *LimitError) Error() string { return "helm was ended: " + e.What }
-
-// Hint says where such templates may come from.
-func (e *LimitError) Hint() string {
-	return finding.HelmLimits
+func limitError(format string, args ...any) error {
+	return &LimitError{finding.Problem{Text: "helm was ended: " + fmt.Sprintf(format, args...), Advice: finding.HelmLimits}}
 }
 
 // run runs helm once.
@@ -225,13 +211,13 @@ func (t *Tool) run(ctx context.Context, args arguments) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case stdout.over:
-		return nil, &LimitError{fmt.Sprintf("it printed more than %d MiB", t.limits.Output>>20)}
+		return nil, limitError("it printed more than %d MiB", t.limits.Output>>20)
 	case errors.Is(limited.Err(), context.DeadlineExceeded):
-		return nil, &LimitError{fmt.Sprintf("it did not finish within %s", t.limits.Time)}
+		return nil, limitError("it did not finish within %s", t.limits.Time)
 	case err != nil && (strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory")):
-		return nil, &LimitError{fmt.Sprintf("it needed more than %d MiB of memory", t.limits.Memory>>20)}
+		return nil, limitError("it needed more than %d MiB of memory", t.limits.Memory>>20)
 	case signalled(err):
-		return nil, &LimitError{fmt.Sprintf("it crashed (%v), which may be its limit of %d MiB of memory", err, t.limits.Memory>>20)}
+		return nil, limitError("it crashed (%v), which may be its limit of %d MiB of memory", err, t.limits.Memory>>20)
 	case err != nil:
 		return nil, newError(err, text)
 	}

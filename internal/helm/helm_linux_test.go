@@ -100,7 +100,7 @@ func TestEnded(t *testing.T) {
 		tool, program := scripted(t, script, limits)
 		var ended *helm.LimitError
 		out, err := tool.Template(t.Context(), helm.Release{Name: "a", Namespace: "a", Chart: program})
-		if limited := errors.As(err, &ended); err == nil || limited != (want != "") || limited && !strings.Contains(ended.What, want) {
+		if limited := errors.As(err, &ended); err == nil || limited != (want != "") || limited && !strings.Contains(strings.TrimPrefix(ended.Text, "helm was ended: "), want) {
 			t.Errorf("%s: %q, %v", script, out, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestRefusedPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := find(helm.Options{Name: at})
-		if unknown, ok := errors.AsType[*helm.UnknownError](err); ok != (want != "") || ok && err.Error() != at+" cannot be used: "+want || ok && unknown.Hint() == "" || !ok && err != nil {
+		if unknown, ok := errors.AsType[*helm.UnusableError](err); ok != (want != "") || ok && err.Error() != at+" cannot be used: "+want || ok && unknown.Hint() == "" || !ok && err != nil {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
@@ -157,7 +157,7 @@ func TestRefusedPrograms(t *testing.T) {
 		{helm.Options{Path: "." + string(filepath.ListSeparator) + dir}, ""},
 	} {
 		err := find(test.o)
-		if missing, ok := errors.AsType[*helm.NotFoundError](err); ok != (test.want != "") || ok && (err.Error() != test.want || missing.Hint() == "") {
+		if missing, ok := errors.AsType[*helm.UnusableError](err); ok != (test.want != "") || ok && (err.Error() != test.want || missing.Hint() == "") {
 			t.Errorf("%+v: %v, want %q", test.o, err, test.want)
 		}
 	}

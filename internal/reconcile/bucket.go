@@ -65,7 +65,7 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 	case err != nil:
 		return nil, status.AuthenticationFailed.Wrap(err)
 	case obj.Spec.ServiceAccountName != "":
-		return nil, status.FeatureGateDisabled.Wrap(&credential.AccountError{})
+		return nil, status.FeatureGateDisabled.Wrap(credential.ErrAccount)
 	}
 	p.warnWithheld(bucket.Withheld(p.r.client, o))
 	if current := p.stored(); current != nil {

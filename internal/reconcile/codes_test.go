@@ -46,7 +46,7 @@ func TestCodeOf(t *testing.T) {
 		{"of the source", status.NoSource("HelmRepository", "x", answer(http.StatusNotFound)), finding.SourceNotReady},
 		{"altered", status.ReadOperationFailed.Wrap(alteredArtifact("x", fs.ErrNotExist)), finding.ArtifactAltered},
 		{"unsigned", status.ChartVerificationError.Wrap(notSigned("x")), finding.Unsigned},
-		{"refused", status.ChartVerificationError.Wrap(&verify.RefusedError{}), finding.SignatureFailed},
+		{"refused", status.ChartVerificationError.Wrap(&verify.RefusedError{Problem: finding.Problem{Class: finding.Untrusted, Text: "x"}}), finding.SignatureFailed},
 		{"no keys", status.ChartVerificationError.Wrap(unverifiable("x", missing)), finding.Unverifiable},
 		{"a Git signature", verificationFailure(&git.VerificationError{}), finding.GitUnsigned},
 		{"a full disk", status.ArchiveOperationFailed.Wrap(fs.ErrInvalid), finding.Storage},

@@ -28,7 +28,7 @@ const maxLayer = 512 << 20
 // pullArtifact fetches the layer that the object selects, and stores it.
 func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	artifact, err := at.repo.manifest(ctx, at.digest)
-	if broken, ok := errors.AsType[*oci.ManifestError](err); ok && broken.Unparsable {
+	if errors.Is(err, oci.ErrUnparsable) {
 		return status.OCILayerOperationFailed.Wrap(fmt.Errorf("failed to parse artifact manifest: %w", err))
 	}
 	if err != nil {

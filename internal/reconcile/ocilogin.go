@@ -79,7 +79,7 @@ func (p *ociReconciliation) warnMissingLogin(obj *sourcev1.OCIRepository, err er
 
 // loginsFailure attaches the reason to a login that cannot be obtained.
 func loginsFailure(err error) error {
-	if is[*credential.AccountError](err) {
+	if errors.Is(err, credential.ErrAccount) {
 		return status.FeatureGateDisabled.Wrap(err)
 	}
 	return status.AuthenticationFailed.Wrap(err)

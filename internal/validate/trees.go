@@ -78,7 +78,7 @@ func (v *validation) bucket(obj *sourcev1.Bucket) {
 	_, err = v.secrets.STS(obj)
 	v.fail(finding.IncompleteLogin, err, "spec", "sts")
 	if obj.Spec.ServiceAccountName != "" {
-		v.fail(finding.ServiceAccount, &credential.AccountError{}, "spec", "serviceAccountName")
+		v.fail(finding.ServiceAccount, credential.ErrAccount, "spec", "serviceAccountName")
 	}
 }
 

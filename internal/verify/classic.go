@@ -42,7 +42,7 @@ func lookClassic(ctx context.Context, r *reader, j judge, f *findings) (*Signer,
 		return nil, refusal("", "manifest %s cannot be read: %v", tag, err)
 	}
 	if len(m.Layers) > maxSignatures {
-		return nil, &LimitError{What: "signatures in " + tag, Max: maxSignatures}
+		return nil, tooMany("signatures in "+tag, maxSignatures)
 	}
 	for _, layer := range m.Layers {
 		if layer.Annotations[signatureAnnotation] == "" {

@@ -33,7 +33,7 @@ const (
 // Cosign looks for a cosign signature of the subject, as a manifest under the digest's .sig tag or as a sigstore bundle
 // that refers to the digest, and returns who made the first one that counts.
 //
-// The error is an [*UnsignedError], a [*RefusedError] or a [*LimitError] if the registry has answered completely, and a
+// The error is one of something unsigned, a [*RefusedError], or one of a limit if the registry has answered completely, and a
 // [*SettingsError] if the options are wrong. Anything else is a failure to find out, which is never taken for an
 // answer.
 func Cosign(ctx context.Context, s Subject, o CosignOptions) (*Signer, error) {
@@ -79,7 +79,7 @@ type findings struct {
 
 // failed sorts an error in. The reasons against one signature do not keep the others from being looked at.
 func (f *findings) failed(err error) {
-	var limit *LimitError
+	var limit *limitError
 	var refused interface{ Integrity() bool }
 	switch {
 	case err == nil:
@@ -99,7 +99,7 @@ func (f *findings) verdict(s Subject) error {
 	case f.limit != nil:
 		return f.limit
 	case len(f.refusals) > 0:
-		return &RefusedError{Message: noMatching, Err: joined(f.refusals), hint: hintOf(f.refusals)}
+		return refused(hintOf(f.refusals), noMatching, joined(f.refusals))
 	}
 	return unsigned(noSignatures)
 }
@@ -133,8 +133,7 @@ func hintOf(errs []error) string {
 
 // refusal is the reason against one signature.
 func refusal(hint, format string, args ...any) error {
-	err := fmt.Errorf(format, args...)
-	return &RefusedError{Message: err.Error(), hint: hint}
+	return refused(hint, fmt.Sprintf(format, args...), nil)
 }
 
 // guarded runs the checks of a library on untrusted input. They should not panic, but some have.

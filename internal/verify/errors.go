@@ -14,73 +14,46 @@ const maxErrorText = 1000
 
 func oneLine(text string) string { return finding.OneLine(text, maxErrorText) }
 
-// A RefusedError reports that there are signatures, but none that counts.
-type RefusedError struct {
-	Message string
-	Err     error // the reasons, may be nil
-	hint    string
+// A RefusedError reports that there are signatures, but none that counts. Err has the reasons, if there are any.
+type RefusedError struct{ finding.Problem }
+
+// refused says why. The hint may be empty, and err nil.
+func refused(hint, message string, err error) error {
+	return &RefusedError{finding.Problem{Class: finding.Untrusted | finding.Lasting, Text: oneLine(withReason(message, err)), Advice: hint, Err: err}}
 }
 
-func (e *RefusedError) Error() string {
-	if e.Err == nil {
-		return oneLine(e.Message)
+func withReason(message string, err error) string {
+	if err == nil {
+		return message
 	}
-	return oneLine(e.Message + ": " + e.Err.Error())
+	return message + ": " + err.Error()
 }
 
-func (e *RefusedError) Unwrap() error { return e.Err }
-
-// Hint says what may be the reason, or is empty.
-func (e *RefusedError) Hint() string { return e.hint }
-
-// Integrity is true.
-func (e *RefusedError) Integrity() bool { return true }
-
-// Transient is false.
-func (e *RefusedError) Transient() bool { return false }
-
-// A LimitError reports that there is more of something than is looked at. It is a refusal: a signature that is not
+// A limitError reports that there is more of something than is looked at. It is a refusal: a signature that is not
 // looked at does not count.
-type LimitError struct {
-	What string // "signatures of sha256:…"
-	Max  int64
-	Unit string // "bytes", or empty
+type limitError struct{ finding.Problem }
+
+// tooMany says of how many of something, such as "signatures of sha256:…", no more are looked at.
+func tooMany(what string, limit int) error {
+	return newLimitError(fmt.Sprintf("%s: more than the limit of %d", oneLine(what), limit))
 }
 
-func (e *LimitError) Error() string {
-	if e.Unit != "" {
-		return fmt.Sprintf("%s exceeds the limit of %d %s", oneLine(e.What), e.Max, e.Unit)
-	}
-	return fmt.Sprintf("%s: more than the limit of %d", oneLine(e.What), e.Max)
+// tooLarge says how many bytes something may have.
+func tooLarge(what string, limit int64) error {
+	return newLimitError(fmt.Sprintf("%s exceeds the limit of %d bytes", oneLine(what), limit))
 }
 
-// Integrity is true.
-func (e *LimitError) Integrity() bool { return true }
-
-// Transient is false.
-func (e *LimitError) Transient() bool { return false }
+func newLimitError(text string) error {
+	return &limitError{finding.Problem{Class: finding.Untrusted | finding.Lasting, Text: text}}
+}
 
 // A SettingsError reports that nothing can be verified with the keys, certificates or policy that were given.
-type SettingsError struct {
-	Message string
-	Err     error // may be nil
-	hint    string
+type SettingsError struct{ finding.Problem }
+
+// unusable says why. The hint may be empty, and err nil.
+func unusable(hint, message string, err error) error {
+	return &SettingsError{finding.Problem{Class: finding.Lasting, Text: withReason(message, err), Advice: hint, Err: err}}
 }
-
-func (e *SettingsError) Error() string {
-	if e.Err == nil {
-		return e.Message
-	}
-	return e.Message + ": " + e.Err.Error()
-}
-
-func (e *SettingsError) Unwrap() error { return e.Err }
-
-// Hint says what to write instead, or is empty.
-func (e *SettingsError) Hint() string { return e.hint }
-
-// Transient is false.
-func (e *SettingsError) Transient() bool { return false }
 
 // unsigned says that there is no signature at all of the kind that is required. Such a chart is not trusted.
 func unsigned(text string) error {

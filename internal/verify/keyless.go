@@ -31,13 +31,13 @@ type keylessJudge struct {
 
 func newKeylessJudge(identities []Identity, trust *Trust) (judge, error) {
 	if trust == nil {
-		return nil, &SettingsError{Message: "neither public keys nor a trusted root"}
+		return nil, unusable("", "neither public keys nor a trusted root", nil)
 	}
 	j := &keylessJudge{trust: trust}
 	for _, id := range identities {
 		c, err := sigstore.NewShortCertificateIdentity("", orAny(id.Issuer), "", orAny(id.Subject))
 		if err != nil {
-			return nil, &SettingsError{Message: "matchOIDCIdentity cannot be used", Err: err}
+			return nil, unusable("", "matchOIDCIdentity cannot be used", err)
 		}
 		j.identities = append(j.identities, sigstore.WithCertificateIdentity(c))
 	}

@@ -32,7 +32,7 @@ func CosignKeys(secret string, data map[string][]byte) (map[string][]byte, error
 	if len(keys) > 0 {
 		return keys, nil
 	}
-	return nil, &SettingsError{Message: fmt.Sprintf("no public keys found in secret '%s'", secret), hint: keyHint(data)}
+	return nil, unusable(keyHint(data), fmt.Sprintf("no public keys found in secret '%s'", secret), nil)
 }
 
 func keyHint(data map[string][]byte) string {
@@ -77,7 +77,7 @@ func newKeyJudge(keys map[string][]byte) (judge, error) {
 
 func newPublicKey(name string, text []byte) (publicKey, error) {
 	refuse := func(err error) (publicKey, error) {
-		return publicKey{}, &SettingsError{Message: fmt.Sprintf("public key '%s' cannot be used", name), Err: err, hint: pemHint(text)}
+		return publicKey{}, unusable(pemHint(text), fmt.Sprintf("public key '%s' cannot be used", name), err)
 	}
 	key, err := cryptoutils.UnmarshalPEMToPublicKey(text)
 	if err != nil {

@@ -46,10 +46,7 @@ type NotationOptions struct {
 func NotationSecret(secret string, data map[string][]byte) (policy []byte, certificates map[string][]byte, err error) {
 	policy, ok := data[PolicyName]
 	if !ok {
-		return nil, nil, &SettingsError{
-			Message: fmt.Sprintf("'%s' not found in secret '%s'", PolicyName, secret),
-			hint:    policyHint(data),
-		}
+		return nil, nil, unusable(policyHint(data), fmt.Sprintf("'%s' not found in secret '%s'", PolicyName, secret), nil)
 	}
 	certificates = map[string][]byte{}
 	hint := ""
@@ -64,7 +61,7 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 		}
 	}
 	if len(certificates) == 0 {
-		return nil, nil, &SettingsError{Message: fmt.Sprintf("no certificates found in secret '%s'", secret), hint: hint}
+		return nil, nil, unusable(hint, fmt.Sprintf("no certificates found in secret '%s'", secret), nil)
 	}
 	return policy, certificates, nil
 }
@@ -171,7 +168,7 @@ func newNotary(s Subject, o NotationOptions) (*notary, error) {
 	for _, name := range sortedNames(o.Certificates) {
 		c, err := parseCertificate(o.Certificates[name])
 		if err != nil {
-			return nil, &SettingsError{Message: fmt.Sprintf("certificate '%s' cannot be used", name), Err: err}
+			return nil, unusable("", fmt.Sprintf("certificate '%s' cannot be used", name), err)
 		}
 		n.store = append(n.store, c)
 	}
@@ -184,7 +181,7 @@ func newNotary(s Subject, o NotationOptions) (*notary, error) {
 		return nil, err
 	}
 	if n.verifier, err = verifier.NewWithOptions(policy, n.store, nil, revocation); err != nil {
-		return nil, &SettingsError{Message: "the trust policy cannot be used", Err: err}
+		return nil, unusable("", "the trust policy cannot be used", err)
 	}
 	return n, nil
 }
@@ -194,7 +191,7 @@ func newNotary(s Subject, o NotationOptions) (*notary, error) {
 func parsePolicy(content []byte) (*trustpolicy.Document, error) {
 	var d trustpolicy.Document
 	if err := json.Unmarshal(content, &d); err != nil {
-		return nil, &SettingsError{Message: "error occurred while parsing " + PolicyName, Err: err}
+		return nil, unusable("", "error occurred while parsing "+PolicyName, err)
 	}
 	for i := range d.TrustPolicies {
 		if p := &d.TrustPolicies[i]; p.SignatureVerification.VerificationLevel == trustpolicy.LevelSkip.Name {
@@ -218,10 +215,7 @@ func (n *notary) skips(ctx context.Context) (bool, error) {
 	}
 	skip, _, err := skipper.SkipVerify(ctx, n.options())
 	if err != nil {
-		return false, &RefusedError{
-			Message: err.Error(),
-			hint:    fmt.Sprintf("add %q or \"*\" to the registryScopes of a statement in %s", n.subject.Repository, PolicyName),
-		}
+		return false, refusal(fmt.Sprintf("add %q or \"*\" to the registryScopes of a statement in %s", n.subject.Repository, PolicyName), "%v", err)
 	}
 	return skip, nil
 }
@@ -231,7 +225,7 @@ func (n *notary) try(ctx context.Context, r *reader, subject ocispec.Descriptor,
 	f := &findings{}
 	for i, d := range signatures {
 		if i == maxAttempts {
-			f.failed(&LimitError{What: "notation signatures of " + n.subject.Digest.String(), Max: maxAttempts})
+			f.failed(tooMany("notation signatures of "+n.subject.Digest.String(), maxAttempts))
 			break
 		}
 		signer, err := n.judge(ctx, r, subject, d)

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -29,20 +28,13 @@ func (n *notary) hint(outcome *notation.VerificationOutcome, subject ocispec.Des
 			return fmt.Sprintf("it was made by %q with a certificate of %q: the Secret needs one of the certificates on that way, and %s the name in trustedIdentities",
 				leaf.Subject, last.Subject, PolicyName)
 		case trustpolicy.TypeAuthenticTimestamp:
-			return expired(chain)
+			return fmt.Sprintf("the certificate of %q is valid from %s to %s", leaf.Subject,
+				leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))
 		}
 	}
 	var payload struct{ TargetArtifact ocispec.Descriptor }
 	if json.Unmarshal(outcome.EnvelopeContent.Payload.Content, &payload) == nil && payload.TargetArtifact.Digest != subject.Digest {
 		return copiedHint
-	}
-	return ""
-}
-
-func expired(chain []*x509.Certificate) string {
-	for _, c := range chain {
-		return fmt.Sprintf("the certificate of %q is valid from %s to %s", c.Subject,
-			c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return ""
 }

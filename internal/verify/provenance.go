@@ -32,7 +32,7 @@ func ParseKeyring(content []byte) (*Keyring, error) {
 		err = errors.New("no keys in it")
 	}
 	if err != nil {
-		return nil, &SettingsError{Message: "the keyring cannot be read", Err: err, hint: keyringHint(content)}
+		return nil, unusable(keyringHint(content), "the keyring cannot be read", err)
 	}
 	return &Keyring{keys}, nil
 }
@@ -47,14 +47,14 @@ func keyringHint(content []byte) string {
 // Provenance checks a chart's provenance file as `helm verify` does: that one of the keys signed it, and that the
 // archive under its file name has the hash that it says. It reads the archive to its end.
 //
-// The error is an [*UnsignedError] if there is no provenance, a [*RefusedError] or a [*LimitError]. Anything else is
+// The error is one of something unsigned if there is no provenance, a [*RefusedError], or one of a limit. Anything else is
 // from the archive's reader.
 func Provenance(archive io.Reader, file string, provenance []byte, ring *Keyring) (*Signer, error) {
 	switch {
 	case len(provenance) == 0:
 		return nil, unsigned(fmt.Sprintf("there is no provenance file for %s", file))
 	case len(provenance) > maxSignatureBytes:
-		return nil, &LimitError{What: "provenance file for " + file, Max: maxSignatureBytes, Unit: "bytes"}
+		return nil, tooLarge("provenance file for "+file, maxSignatureBytes)
 	}
 	var sums map[string]string
 	signer, err := guarded(func() (signer *Signer, err error) {

@@ -48,8 +48,8 @@ func (r *reader) referrers(ctx context.Context) ([]ocispec.Descriptor, error) {
 	return all, nil
 }
 
-func (r *reader) tooMany(what string, limit int64) error {
-	return &LimitError{What: what + r.subject.Digest.String(), Max: limit}
+func (r *reader) tooMany(what string, limit int) error {
+	return tooMany(what+r.subject.Digest.String(), limit)
 }
 
 // noReferrersAPI recognises registries that do not know the request. A registry that is out of order does not count.
@@ -86,7 +86,7 @@ func tagOf(s Subject, suffix string) (string, bool) {
 func (r *reader) parseIndex(content []byte) ([]ocispec.Descriptor, error) {
 	var index ocispec.Index
 	if err := json.Unmarshal(content, &index); err != nil {
-		return nil, &RefusedError{Message: "the list of artifacts that refer to " + r.subject.Digest.String() + " cannot be read", Err: err}
+		return nil, refused("", "the list of artifacts that refer to "+r.subject.Digest.String()+" cannot be read", err)
 	}
 	return index.Manifests, nil
 }

@@ -74,7 +74,7 @@ func (a *answer) mediaType() string {
 	return kind
 }
 
-// get returns answers of any status, from memory if they will do. What names the thing in a [LimitError]; the digest is that
+// get returns answers of any status, from memory if they will do. What names the thing in the error of the limit; the digest is that
 // of what is known by one, else empty.
 func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string, d digest.Digest) (*answer, error) {
 	m := r.subject.Memory
@@ -124,7 +124,7 @@ func (r *reader) ask(ctx context.Context, u *url.URL, accept string, limit int64
 		return nil, fetch.NewBodyError(ctx, fetch.ShownURL(u), err)
 	}
 	if int64(len(content)) > limit {
-		return nil, &LimitError{What: what, Max: limit, Unit: "bytes"}
+		return nil, tooLarge(what, limit)
 	}
 	return &answer{resp.StatusCode, resp.Header, content}, nil
 }
@@ -165,7 +165,7 @@ func (r *reader) named(ctx context.Context, tag, what string, types ...string) (
 // content returns a manifest or a blob that is known by digest, and nothing else.
 func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limit int64, what string) (*answer, error) {
 	if _, err := digest.Parse(d.String()); err != nil {
-		return nil, &RefusedError{Message: what + " is not named by a digest", Err: err}
+		return nil, refused("", what+" is not named by a digest", err)
 	}
 	accept := ""
 	if kind == "manifests" {
@@ -180,12 +180,12 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	case http.StatusOK:
 	case http.StatusNotFound:
 		// Some clients delete a manifest and leave it in the index: what is not there is no signature.
-		return nil, &RefusedError{Message: what + " is listed, but not there"}
+		return nil, refused("", what+" is listed, but not there", nil)
 	default:
 		return nil, badAnswer(u, a.code)
 	}
 	if got := a.digest(d); got != d {
-		return nil, &RefusedError{Message: what + " has the wrong content", Err: &digest.MismatchError{Want: d, Got: got}}
+		return nil, refused("", what+" has the wrong content", &digest.MismatchError{Want: d, Got: got})
 	}
 	return a, nil
 }
@@ -193,7 +193,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 // blob returns the content of a descriptor, which must have the size that the descriptor says.
 func (r *reader) blob(ctx context.Context, d ocispec.Descriptor, what string) ([]byte, error) {
 	if d.Size > maxSignatureBytes {
-		return nil, &LimitError{What: what, Max: maxSignatureBytes, Unit: "bytes"}
+		return nil, tooLarge(what, maxSignatureBytes)
 	}
 	a, err := r.content(ctx, "blobs", d.Digest, maxSignatureBytes, what)
 	if err != nil {
@@ -217,11 +217,11 @@ func (r *reader) artifact(ctx context.Context, d digest.Digest) (*artifact, erro
 	}
 	var a artifact
 	if err := json.Unmarshal(answer.content, &a); err != nil {
-		return nil, &RefusedError{Message: what + " cannot be read", Err: err}
+		return nil, refused("", what+" cannot be read", err)
 	}
 	a.Layers = append(a.Layers, a.Blobs...)
 	if len(a.Layers) > maxSignatures {
-		return nil, &LimitError{What: "layers in " + what, Max: maxSignatures}
+		return nil, tooMany("layers in "+what, maxSignatures)
 	}
 	return &a, nil
 }

@@ -21,7 +21,7 @@ type Trust struct {
 func TrustedRoot(content []byte) (*Trust, error) {
 	m, err := root.NewTrustedRootFromJSON(content)
 	if err != nil {
-		return nil, &SettingsError{Message: "unable to parse trusted root", Err: err}
+		return nil, unusable("", "unable to parse trusted root", err)
 	}
 	return &Trust{loaded: m}, nil
 }

@@ -165,7 +165,7 @@ func (f *tufFetcher) describe(err error) error {
 	case errors.As(err, &file), errors.As(err, &missing):
 		return noTrust(err)
 	}
-	return &RefusedError{Message: "unable to initialize trusted root", Err: err}
+	return refused("", "unable to initialize trusted root", err)
 }
 
 // noTrust is the error of a trusted root that could not be fetched.

@@ -159,7 +159,7 @@ func open(c *fetch.Client, o Options) (*bucket, error) {
 	case providerAzure:
 		b.store, err = openAzure(c, o, b.connect)
 	default:
-		err = &fetch.NotSupportedError{What: "provider " + o.Provider + " of a Bucket"}
+		err = fetch.NotSupported("provider " + o.Provider + " of a Bucket")
 	}
 	if err != nil {
 		b.close()

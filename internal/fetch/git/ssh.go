@@ -97,7 +97,7 @@ func (c *clone) dialSSH(ctx context.Context, addr string) (net.Conn, error) {
 	}
 	address := c.options.Proxy.URL()
 	if !strings.HasPrefix(address.Scheme, "socks5") {
-		return nil, &fetch.NotSupportedError{What: "SSH through a proxy that is not a SOCKS5 proxy"}
+		return nil, fetch.NotSupported("SSH through a proxy that is not a SOCKS5 proxy")
 	}
 	d, err := proxy.FromURL(address, contextDialer(dial))
 	if err != nil {

@@ -47,7 +47,7 @@ func ParseDigest(text string) (digest.Digest, error) {
 }
 
 // Manifest gets what a digest names. Of an index it takes the manifest for linux/amd64, as Flux does; without one, the
-// only manifest in it that is a Helm chart. A *ManifestError reports that what is there cannot be read.
+// only manifest in it that is a Helm chart. The error is ErrUnparsable if what is there is no manifest.
 func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, error) {
 	a := &Artifact{}
 	err := r.operation(ctx, func(ctx context.Context, x *exchange) error { return x.artifact(ctx, d, a, 0) })
@@ -88,7 +88,7 @@ func (x *exchange) artifact(ctx context.Context, d digest.Digest, a *Artifact, d
 		a.fill(d, doc)
 		return nil
 	case depth == maxIndexDepth:
-		return &ManifestError{Reason: fmt.Sprintf("more than %d image indexes lie in each other", maxIndexDepth)}
+		return noChart(fmt.Sprintf("more than %d image indexes lie in each other", maxIndexDepth), "")
 	}
 	i := slices.IndexFunc(doc.Manifests, isDefaultPlatform)
 	if i < 0 {
@@ -96,7 +96,7 @@ func (x *exchange) artifact(ctx context.Context, d digest.Digest, a *Artifact, d
 	}
 	child, err := digest.Parse(doc.Manifests[i].Digest.String())
 	if err != nil {
-		return &ManifestError{Reason: "the image index lists a manifest without a valid digest"}
+		return noChart("the image index lists a manifest without a valid digest", "")
 	}
 	return x.artifact(ctx, child, a, depth+1)
 }
@@ -108,7 +108,7 @@ func isDefaultPlatform(d ocispec.Descriptor) bool {
 
 // onlyChart looks for the one chart among manifests for other platforms.
 func (x *exchange) onlyChart(ctx context.Context, index digest.Digest, doc *manifestDocument, a *Artifact) error {
-	none := &ManifestError{Reason: fmt.Sprintf("no child with platform linux/amd64 in index %s", index)}
+	none := noChart(fmt.Sprintf("no child with platform linux/amd64 in index %s", index), "")
 	children := doc.candidates()
 	if len(children) > maxIndexChildren {
 		return none
@@ -146,27 +146,12 @@ func (a *Artifact) fill(d digest.Digest, doc *manifestDocument) {
 }
 
 // A LayerError reports that an artifact has no layer of the selected media type, or that it is too large.
-type LayerError struct {
-	Reason   string
-	hint     string
-	tooLarge bool
+type LayerError struct{ finding.Problem }
+
+// unusableLayer says what is wrong, and what there is if that is not "".
+func unusableLayer(text, hint string) error {
+	return &LayerError{finding.Problem{Code: finding.UnusableLayer, Text: text, Advice: hint}}
 }
-
-func (e *LayerError) Error() string { return e.Reason }
-
-// Finding is what is wrong, except for TooLarge.
-func (e *LayerError) Finding() finding.Code {
-	if e.tooLarge {
-		return ""
-	}
-	return finding.UnusableLayer
-}
-
-// Hint says what there is, or is empty.
-func (e *LayerError) Hint() string { return e.hint }
-
-// TooLarge reports whether there is such a layer, but with more bytes than it may have.
-func (e *LayerError) TooLarge() bool { return e.tooLarge }
 
 // A Layer is one layer of an artifact.
 type Layer struct {
@@ -183,22 +168,20 @@ type Layer struct {
 // chart, whatever comes before it. An error is a [*LayerError].
 func (a *Artifact) Layer(mediaType string) (*Layer, error) {
 	if len(a.Layers) == 0 {
-		return nil, &LayerError{Reason: "no layers found in artifact"}
+		return nil, unusableLayer("no layers found in artifact", "")
 	}
 	i := a.index(mediaType)
 	switch {
 	case i < 0 && mediaType != "":
-		return nil, &LayerError{
-			Reason: fmt.Sprintf("failed to find layer with media type '%s' in artifact", mediaType),
-			hint:   "the artifact has layers of the media types: " + a.mediaTypes(),
-		}
+		return nil, unusableLayer(fmt.Sprintf("failed to find layer with media type '%s' in artifact", mediaType),
+			"the artifact has layers of the media types: "+a.mediaTypes())
 	case i < 0:
 		i = 0
 	}
 	d := a.Layers[i]
 	parsed, err := digest.Parse(d.Digest.String())
 	if err != nil || d.Size < 0 {
-		return nil, &LayerError{Reason: "the artifact has a layer without a valid digest and size"}
+		return nil, unusableLayer("the artifact has a layer without a valid digest and size", "")
 	}
 	layer := &Layer{MediaType: d.MediaType, Digest: parsed, Size: d.Size, desc: d}
 	if i > 0 && mediaType == "" {
@@ -236,7 +219,9 @@ func (a *Artifact) mediaTypes() string {
 // Pull downloads a layer into dst, at most limit bytes, and checks it while it is read.
 func (r *Repository) Pull(ctx context.Context, l *Layer, dst fetch.Sink, limit int64) error {
 	if l.Size > limit {
-		return &LayerError{Reason: fmt.Sprintf("layer %s has %d bytes, more than the limit of %d", l.Digest, l.Size, limit), tooLarge: true}
+		return &LayerError{finding.Problem{
+			Class: finding.Large, Text: fmt.Sprintf("layer %s has %d bytes, more than the limit of %d", l.Digest, l.Size, limit),
+		}}
 	}
 	b := &blob{desc: l.desc, dst: dst, limit: limit}
 	return r.operation(ctx, func(ctx context.Context, x *exchange) error {

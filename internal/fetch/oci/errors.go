@@ -45,24 +45,13 @@ func (e *RegistryError) Is(target error) bool {
 	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
 }
 
-// A ManifestError reports that something in a registry is no chart.
-type ManifestError struct {
-	Reason string
-	hint   string
+// ErrUnparsable is behind the error of what is no manifest at all.
+var ErrUnparsable = errors.New("no manifest")
 
-	Unparsable bool // it is no manifest at all
+// noChart says that something in a registry is no chart, and what it may be instead, if that is known.
+func noChart(text, hint string) error {
+	return &finding.Problem{Code: finding.InvalidArchive, Class: finding.Lasting, Text: text, Advice: hint}
 }
-
-func (e *ManifestError) Error() string { return e.Reason }
-
-// Finding is what is wrong.
-func (*ManifestError) Finding() finding.Code { return finding.InvalidArchive }
-
-// Hint says what it may be instead.
-func (e *ManifestError) Hint() string { return e.hint }
-
-// Transient is false.
-func (e *ManifestError) Transient() bool { return false }
 
 // registryError describes an answer that came, after redirects, from the URL at.
 func (x *exchange) registryError(ctx context.Context, answer *http.Response, snippet []byte, at *url.URL) error {

@@ -143,7 +143,7 @@ func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, erro
 // pinChild chooses the first manifest of an image index that is a chart. Those that say so are looked at first, then
 // linux/amd64's, which is what Flux takes of an index, then the others in their order.
 func (x *exchange) pinChild(ctx context.Context, m *Manifest, index *manifestDocument) error {
-	err := error(&ManifestError{Reason: "the image index lists no manifest"})
+	err := noChart("the image index lists no manifest", "")
 	for i, child := range index.candidates() {
 		if i == maxIndexChildren {
 			break
@@ -180,13 +180,15 @@ type manifestDocument struct {
 func parseManifest(content []byte) (*manifestDocument, error) {
 	var doc manifestDocument
 	if err := json.Unmarshal(content, &doc); err != nil {
-		return nil, &ManifestError{Reason: "the manifest is not valid JSON", hint: notARegistry(content), Unparsable: true}
+		return nil, &finding.Problem{
+			Code: finding.InvalidArchive, Class: finding.Lasting, Text: "the manifest is not valid JSON", Advice: notARegistry(content), Err: ErrUnparsable,
+		}
 	}
 	switch {
 	case doc.FSLayers != nil:
-		return nil, &ManifestError{Reason: "the manifest has the outdated schema version 1: it is a container image"}
+		return nil, noChart("the manifest has the outdated schema version 1: it is a container image", "")
 	case doc.Manifests != nil && (doc.Config != nil || doc.Layers != nil):
-		return nil, &ManifestError{Reason: "the manifest is ambiguous: it is an image and an index at once"}
+		return nil, noChart("the manifest is ambiguous: it is an image and an index at once", "")
 	}
 	return &doc, nil
 }
@@ -234,7 +236,7 @@ func (m *Manifest) fill(doc *manifestDocument) error {
 		return notAChart(doc.Config)
 	}
 	if len(doc.Layers) == 0 {
-		return &ManifestError{Reason: "manifest does not contain minimum number of descriptors (2), descriptors found: 1"}
+		return noChart("manifest does not contain minimum number of descriptors (2), descriptors found: 1", "")
 	}
 	var layer, provenance *ocispec.Descriptor
 	for i := range doc.Layers {
@@ -247,10 +249,10 @@ func (m *Manifest) fill(doc *manifestDocument) error {
 		}
 	}
 	if layer == nil {
-		return &ManifestError{Reason: "manifest does not contain a layer with mediatype " + HelmChartType}
+		return noChart("manifest does not contain a layer with mediatype "+HelmChartType, "")
 	}
 	if _, err := digest.Parse(layer.Digest.String()); err != nil || layer.Size < 0 {
-		return &ManifestError{Reason: "manifest contains a layer without a valid digest and size"}
+		return noChart("manifest contains a layer without a valid digest and size", "")
 	}
 	m.Annotations, m.Layer, m.Provenance = doc.Annotations, *layer, provenance
 	return nil
@@ -258,22 +260,18 @@ func (m *Manifest) fill(doc *manifestDocument) error {
 
 // notAChart names what is there instead.
 func notAChart(config *ocispec.Descriptor) error {
-	e := &ManifestError{Reason: "could not load config with mediatype " + HelmConfigType}
+	const text = "could not load config with mediatype " + HelmConfigType
 	kind := ""
 	if config != nil {
 		kind = config.MediaType
 	}
 	switch kind {
 	case "":
-		return e
+		return noChart(text, "")
 	case ocispec.MediaTypeImageConfig, dockerConfigType:
-		e.Reason += ": it is a container image, not a Helm chart"
-		e.hint = finding.URLOfCharts
+		return noChart(text+": it is a container image, not a Helm chart", finding.URLOfCharts)
 	case fluxConfigType:
-		e.Reason += ": it is a Flux artifact, not a Helm chart"
-		e.hint = "artifacts that were pushed with 'flux push artifact' are sources of kind OCIRepository"
-	default:
-		e.Reason += fmt.Sprintf(": its config has mediatype %s", finding.OneLine(kind, fetch.MaxName))
+		return noChart(text+": it is a Flux artifact, not a Helm chart", "artifacts that were pushed with 'flux push artifact' are sources of kind OCIRepository")
 	}
-	return e
+	return noChart(fmt.Sprintf("%s: its config has mediatype %s", text, finding.OneLine(kind, fetch.MaxName)), "")
 }

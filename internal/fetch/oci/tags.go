@@ -29,23 +29,16 @@ var (
 
 // A NoTagsError reports that a repository has no tag that could be a chart's version.
 type NoTagsError struct {
-	Ref  string
+	finding.Problem
 	Tags []string // which are no versions
 }
 
-func (e *NoTagsError) Error() string {
-	return "unable to locate any tags in provided repository: " + e.Ref
-}
-
-// Finding is what is wrong.
-func (*NoTagsError) Finding() finding.Code { return finding.NoMatch }
-
-// Hint says what is there instead.
-func (e *NoTagsError) Hint() string {
-	if len(e.Tags) == 0 {
-		return ""
+func noTags(ref string, tags []string) error {
+	p := finding.Problem{Code: finding.NoMatch, Text: "unable to locate any tags in provided repository: " + ref}
+	if len(tags) > 0 {
+		p.Advice = fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; any other has to be named exactly", len(tags))
 	}
-	return fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; any other has to be named exactly", len(e.Tags))
+	return &NoTagsError{p, tags}
 }
 
 // Tags lists the tags of a chart as the registry has them, in its order. It is an error if none of them can be a
@@ -73,7 +66,7 @@ func (o *Namespace) tags(ctx context.Context, chart string) ([]string, error) {
 		return nil, fmt.Errorf("could not fetch tags for %q: %w", shown, err)
 	}
 	if !slices.ContainsFunc(tags, canBeVersion) {
-		return nil, &NoTagsError{Ref: shown, Tags: tags}
+		return nil, noTags(shown, tags)
 	}
 	return tags, nil
 }
