@@ -225,7 +225,7 @@ func (l *cloudLogins) Key() string { return fingerprint("cloud", l.key.provider,
 
 // withheld returns a *WithheldError for a route that the login does not take.
 func (l *cloudLogins) withheld(_ context.Context, on Route) error {
-	if cloudOf(l.key.host) != l.key.provider && l.cloud.reach != ReachNowhere {
+	if cloudOf(l.key.host).name != l.key.provider && l.cloud.reach != ReachNowhere {
 		return nil // asking fails, and discloses nothing
 	}
 	return on.withhold(machineAt(l.key.provider), l.cloud.reach)
@@ -278,53 +278,43 @@ func (l *cloudLogins) ask(ctx context.Context) (Credential, time.Time, error) {
 
 func (l *cloudLogins) fail(err error) error {
 	e := &CloudError{Err: err}
-	if own := cloudOf(l.key.host); own != "" && own != l.key.provider {
-		e.hint = fmt.Sprintf(finding.OtherProvider, l.key.host, own, own)
-	} else if cloudStatus(err) == http.StatusForbidden || cloudStatus(err) == http.StatusBadRequest {
-		e.hint = cloudLoginPermission(l.key.provider)
+	switch own, status := cloudOf(l.key.host), cloudStatus(err); {
+	case own.name != "" && own.name != l.key.provider:
+		e.hint = fmt.Sprintf(finding.OtherProvider, l.key.host, own.name, own.name)
+	case status == http.StatusForbidden, status == http.StatusBadRequest:
+		e.hint = own.login
 	}
 	return e
 }
 
-// cloudLoginPermission names what an identity needs to log in at all.
-func cloudLoginPermission(provider string) string {
-	switch provider {
-	case "aws":
-		return "the role needs ecr:GetAuthorizationToken, and a trust policy that lets this identity assume it"
-	case "azure":
-		return "the identity needs the role AcrPull on the registry"
-	case "gcp":
-		return "the service account needs the scope devstorage.read_only and the role Artifact Registry Reader"
+// registryCloud is a cloud that has registries.
+type registryCloud struct {
+	name  string
+	has   func(host string) bool
+	login string // what an identity needs to log in at all
+	pull  string // and to pull
+}
+
+// cloudOf returns the cloud whose registry a host is, by its name. It is the zero value for another host.
+func cloudOf(host string) registryCloud {
+	for _, c := range []registryCloud{{
+		"aws", isECR, "the role needs ecr:GetAuthorizationToken, and a trust policy that lets this identity assume it",
+		"ecr:BatchGetImage and ecr:GetDownloadUrlForLayer, as in AmazonEC2ContainerRegistryReadOnly",
+	}, {
+		"azure", isACR, "the identity needs the role AcrPull on the registry", "the role AcrPull",
+	}, {
+		"gcp", isGoogleRegistry, "the service account needs the scope devstorage.read_only and the role Artifact Registry Reader",
+		"artifactregistry.repositories.downloadArtifacts, as in the role Artifact Registry Reader",
+	}} {
+		if c.has(host) {
+			return c
+		}
 	}
-	return ""
+	return registryCloud{}
 }
 
 // CloudPermission names what a login needs to pull from a cloud's registry, or nothing if the host is not one.
-func CloudPermission(host string) string {
-	switch cloudOf(RegistryHost(host)) {
-	case "aws":
-		return "ecr:BatchGetImage and ecr:GetDownloadUrlForLayer, as in AmazonEC2ContainerRegistryReadOnly"
-	case "azure":
-		return "the role AcrPull"
-	case "gcp":
-		return "artifactregistry.repositories.downloadArtifacts, as in the role Artifact Registry Reader"
-	}
-	return ""
-}
-
-// cloudOf returns the cloud whose registry a host is, by its name.
-func cloudOf(host string) string {
-	_, _, aws := parseECR(host)
-	switch {
-	case aws:
-		return "aws"
-	case isACR(host):
-		return "azure"
-	case isGoogleRegistry(host):
-		return "gcp"
-	}
-	return ""
-}
+func CloudPermission(host string) string { return cloudOf(RegistryHost(host)).pull }
 
 // cloudClient is the HTTP client of the clouds' libraries: the run's connections and proxies, no client certificate, no
 // redirects, and a short wait for metadata servers, to which no proxy leads.

@@ -43,6 +43,11 @@ func parseECR(host string) (region string, fips, ok bool) {
 	return m[2], m[1] != "", true
 }
 
+func isECR(host string) bool {
+	_, _, ok := parseECR(host)
+	return ok
+}
+
 // awsProvider uses the SDK's default chain: environment keys, AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, profiles,
 // the credentials of containers, the instance's role.
 type awsProvider struct{ options CloudOptions }

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -70,12 +71,11 @@ func (e *SecretError) Unwrap() error { return e.Err }
 // error is a [*SecretError].
 func FromCertificates(cert *manifest.Secret) (*Identity, []SecretWarning, error) {
 	var s secrets
-	warnings := certTypeWarning(cert)
-	legacy, err := s.readTLS(cert)
+	warnings, err := s.readCertificates(cert)
 	if err != nil {
-		return nil, aboutCertificates(cert, warnings), &SecretError{cert, true, err}
+		return nil, warnings, &SecretError{cert, true, err}
 	}
-	return newIdentity(s), aboutCertificates(cert, append(warnings, legacy...)), nil
+	return newIdentity(s), warnings, nil
 }
 
 // FromSecrets returns the identity of a HelmRepository with these Secrets in secretRef and certSecretRef; either may be
@@ -84,12 +84,10 @@ func FromSecrets(secret, cert *manifest.Secret) (*Identity, []SecretWarning, err
 	var s secrets
 	var warnings []SecretWarning
 	if cert != nil {
-		warnings = aboutCertificates(cert, certTypeWarning(cert))
-		legacy, err := s.readTLS(cert)
-		if err != nil {
+		var err error
+		if warnings, err = s.readCertificates(cert); err != nil {
 			return nil, warnings, &SecretError{cert, true, fmt.Errorf("failed to construct Helm client's TLS config: %w", err)}
 		}
-		warnings = append(warnings, aboutCertificates(cert, legacy)...)
 	}
 	if secret != nil {
 		more, err := s.readSecretRef(secret, cert != nil)
@@ -103,20 +101,18 @@ func FromSecrets(secret, cert *manifest.Secret) (*Identity, []SecretWarning, err
 	return newIdentity(s), warnings, nil
 }
 
-func aboutCertificates(cert *manifest.Secret, texts []string) []SecretWarning {
-	var warnings []SecretWarning
+// readCertificates reads the Secret of certSecretRef.
+func (s *secrets) readCertificates(cert *manifest.Secret) (warnings []SecretWarning, err error) {
+	texts, err := s.readTLS(cert)
+	switch cert.Type {
+	case "", typeOpaque, typeTLS:
+	default:
+		texts = slices.Insert(texts, 0, fmt.Sprintf(finding.TLSType, ref(cert), typeOpaque, typeTLS))
+	}
 	for _, text := range texts {
 		warnings = append(warnings, SecretWarning{cert, true, text})
 	}
-	return warnings
-}
-
-func certTypeWarning(cert *manifest.Secret) []string {
-	switch cert.Type {
-	case "", typeOpaque, typeTLS:
-		return nil
-	}
-	return []string{fmt.Sprintf(finding.TLSType, ref(cert), typeOpaque, typeTLS)}
+	return warnings, err
 }
 
 func ref(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }

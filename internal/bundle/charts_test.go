@@ -190,8 +190,8 @@ func (m mirrors) Remote(name string) (*remote.Repository, error) {
 	return repo, err
 }
 
-func (mirrors) Retry(ctx context.Context, try func(context.Context, int) error) error {
-	return try(ctx, 1)
+func (mirrors) Retry(ctx context.Context, try func(context.Context) error) error {
+	return try(ctx)
 }
 
 // TestMirror: a copy says what was sent, what was there, and which tag named something else before.

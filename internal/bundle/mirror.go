@@ -133,7 +133,7 @@ type MirrorOptions struct {
 	// Many goroutines call these. Remote is a repository below the prefix of the mirror, and Retry tries again what failed for a
 	// reason that may pass.
 	Remote   func(repository string) (*remote.Repository, error)
-	Retry    func(ctx context.Context, try func(ctx context.Context, attempt int) error) error
+	Retry    func(ctx context.Context, try func(context.Context) error) error
 	Started  func(Name)
 	Finished func(*Copy)
 }
@@ -170,7 +170,7 @@ func (c *Copy) mirror(ctx context.Context, from *Source, o MirrorOptions) {
 		n := c.Name
 		n.Repository = repo.Reference.Registry + "/" + repo.Reference.Repository
 		c.Reference = n.String()
-		err = o.Retry(ctx, func(ctx context.Context, _ int) error { return c.try(ctx, from, repo, o.Dry) })
+		err = o.Retry(ctx, func(ctx context.Context) error { return c.try(ctx, from, repo, o.Dry) })
 	}
 	if err != nil {
 		if step, ok := errors.AsType[*oras.CopyError](err); ok {

@@ -14,9 +14,7 @@ import (
 
 // Artifact is what the references to logins of an OCIRepository come to.
 type Artifact struct {
-	Warnings []Warning
-	// Problems are in the order in which a controller would find them.
-	Problems []Problem
+	outcome
 
 	reader  *Reader
 	logins  *auth.PullSecrets // nil if there are none
@@ -30,9 +28,6 @@ type provider struct {
 	name    string
 	account string // with whose identity, which only a cluster knows
 }
-
-// Err is the first of the problems.
-func (c *Artifact) Err() error { return first(c.Problems) }
 
 // Artifact reads the Secret of spec.secretRef and those of the account that spec.serviceAccountName names.
 func (r *Reader) Artifact(obj *sourcev1.OCIRepository) *Artifact {
@@ -67,10 +62,6 @@ func (r *Reader) Artifact(obj *sourcev1.OCIRepository) *Artifact {
 	return c
 }
 
-func (c *Artifact) fail(err error, path []any) {
-	c.Problems = append(c.Problems, Problem{path, err})
-}
-
 // imagePullSecrets are the names of the account's Secrets. Without an account there are none, not even those of the
 // namespace's default one.
 func (c *Artifact) imagePullSecrets(obj *sourcev1.OCIRepository) []string {
@@ -96,7 +87,7 @@ func (c *Artifact) read(secrets []*manifest.Secret, paths map[*manifest.Secret][
 		c.fail(err, paths[err.Secret])
 	}
 	for _, w := range warnings {
-		c.Warnings = append(c.Warnings, Warning{finding.OddSecret, w.Secret, paths[w.Secret], w.Text})
+		c.Warnings = append(c.Warnings, Warning{finding.OddSecret, paths[w.Secret], w.Text})
 	}
 	c.logins = logins
 }
@@ -161,7 +152,7 @@ func (r *Reader) Certificates(obj *sourcev1.OCIRepository, unverified bool) (ide
 	}
 	identity, warned, err := auth.FromCertificates(secret)
 	for _, w := range warned {
-		warnings = append(warnings, Warning{finding.OddSecret, w.Secret, certSecretRef(), w.Text})
+		warnings = append(warnings, Warning{finding.OddSecret, certSecretRef(), w.Text})
 	}
 	return r.tls(identity), warnings, err
 }

@@ -66,10 +66,9 @@ func NewReader(lookup Lookup, o Options) *Reader {
 
 // Warning is something unusual about what an object refers to that does not keep it from being used.
 type Warning struct {
-	Code   finding.Code
-	Secret *manifest.Secret // that it is about; nil if it is not in the input
-	Path   []any            // of the field that names it
-	Text   string
+	Code finding.Code
+	Path []any // of the field that names the Secret
+	Text string
 }
 
 // Problem is a reference that cannot be used.
@@ -78,12 +77,25 @@ type Problem struct {
 	Err  error
 }
 
-// first is what a controller would report of several problems.
-func first(problems []Problem) error {
-	if len(problems) == 0 {
+// outcome is what was found out about the references of an object.
+type outcome struct {
+	Warnings []Warning
+	// Problems are in the order in which a controller would find them.
+	Problems []Problem
+}
+
+// Err is the first of the problems.
+func (o *outcome) Err() error {
+	if len(o.Problems) == 0 {
 		return nil
 	}
-	return problems[0].Err
+	return o.Problems[0].Err
+}
+
+func (o *outcome) fail(err error, path []any) {
+	if err != nil {
+		o.Problems = append(o.Problems, Problem{path, err})
+	}
 }
 
 // The fields that name Secrets and accounts.

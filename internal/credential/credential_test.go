@@ -69,7 +69,7 @@ func found(problems []Problem, warnings []Warning) []string {
 		list = append(list, fmt.Sprintf("problem at %s: %v", path(p.Path), p.Err))
 	}
 	for _, w := range warnings {
-		list = append(list, fmt.Sprintf("warning %s at %s, Secret %s: %s", w.Code, path(w.Path), w.Secret.Name, w.Text))
+		list = append(list, fmt.Sprintf("warning %s at %s: %s", w.Code, path(w.Path), w.Text))
 	}
 	return list
 }
@@ -80,7 +80,7 @@ func TestRepository(t *testing.T) {
 		secret("ca", "example.com/ca", "caFile", "garbage"), secret("empty", "Opaque", "token", "x"),
 		secret("docker", dockerConfig, ".dockerconfigjson", "{}", "username", "u", "password", "p"),
 	)
-	const warning = "warning HS083 at spec.secretRef.name, Secret docker: credentials in secret 'apps/docker' of type kubernetes.io/dockerconfigjson are for OCI registries and not used for an HTTP repository"
+	const warning = "warning HS083 at spec.secretRef.name: credentials in secret 'apps/docker' of type kubernetes.io/dockerconfigjson are for OCI registries and not used for an HTTP repository"
 	for _, tt := range []struct {
 		name, secret, cert string
 		want               []string
@@ -97,7 +97,7 @@ func TestRepository(t *testing.T) {
 		}},
 		{name: "broken certificates first", secret: "half", cert: "ca", want: []string{
 			"problem at spec.certSecretRef.name: failed to construct Helm client's TLS config: failed to parse CA certificate",
-			"warning HS083 at spec.certSecretRef.name, Secret ca: secret 'apps/ca' in certSecretRef should be of type Opaque or kubernetes.io/tls",
+			"warning HS083 at spec.certSecretRef.name: secret 'apps/ca' in certSecretRef should be of type Opaque or kubernetes.io/tls",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestArtifact(t *testing.T) {
 		secret("good", dockerConfig, ".dockerconfigjson", `{"auths": {"registry.test": {"username": "u", "password": "p"}}}`))
 	in.accounts["puller"] = &manifest.ServiceAccount{ImagePullSecrets: []string{"broken", "no"}}
 	in.accounts["same"] = &manifest.ServiceAccount{ImagePullSecrets: []string{"opaque"}}
-	const warning = ", Secret opaque: Secret 'apps/opaque' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson"
+	const warning = ": Secret 'apps/opaque' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson"
 	for _, tt := range []struct {
 		secret, account string
 		want            []string

@@ -23,9 +23,8 @@ type Repository struct {
 	Useless string
 	// Withheld is the login of the environment that is not used, nil if there is none.
 	Withheld error
-	Warnings []Warning
-	// Problems are in the order in which a controller would find them.
-	Problems []Problem
+
+	outcome
 
 	reader   *Reader
 	secret   *manifest.Secret
@@ -33,9 +32,6 @@ type Repository struct {
 	named    bool // a Secret, in secretRef
 	missing  bool // which the run goes on without
 }
-
-// Err is the first of the problems.
-func (c *Repository) Err() error { return first(c.Problems) }
 
 // Server reads the Secrets of a HelmRepository on an HTTP server. In place of a missing Secret it takes the login that
 // Helm has for the URL, if an option says so.
@@ -72,17 +68,11 @@ func (r *Reader) repository(obj *sourcev1.HelmRepository) (*Repository, *manifes
 	return c, cert
 }
 
-func (c *Repository) fail(err error, path []any) {
-	if err != nil {
-		c.Problems = append(c.Problems, Problem{path, err})
-	}
-}
-
 // identify reads the Secrets together, as they are used, and reports whether they can be.
 func (c *Repository) identify(login, cert *manifest.Secret) bool {
 	identity, warnings, err := auth.FromSecrets(login, cert)
 	for _, w := range warnings {
-		c.Warnings = append(c.Warnings, Warning{finding.OddSecret, w.Secret, pathOf(w.Certificates), w.Text})
+		c.Warnings = append(c.Warnings, Warning{finding.OddSecret, pathOf(w.Certificates), w.Text})
 	}
 	var broken *auth.SecretError
 	if errors.As(err, &broken) {
@@ -105,7 +95,7 @@ func (c *Repository) borrow(ctx context.Context, url string) {
 	identity, source, err := auth.HelmRepositories(ctx, c.reader.o.Own, c.reader.o.RepositoryConfig, url)
 	identity = c.reader.tls(identity)
 	if source != "" {
-		c.Warnings = append(c.Warnings, Warning{finding.BorrowedLogin, nil, secretRef(), "the Secret is not in the input: using the login in " + source})
+		c.Warnings = append(c.Warnings, Warning{finding.BorrowedLogin, secretRef(), "the Secret is not in the input: using the login in " + source})
 	}
 	if base, err := auth.ParseURL(url); err == nil {
 		c.Withheld = auth.TransportOptions{Identity: identity, Base: base}.Withheld()

@@ -72,9 +72,7 @@ type Client struct {
 	Config     Config
 	limit      *limiter
 	unresolved *unresolved
-
-	mu         sync.Mutex
-	transports map[string]http.RoundTripper
+	transports sync.Map // of http.RoundTripper, by what they are made of
 }
 
 // NewClient returns a Client.
@@ -93,18 +91,16 @@ func NewClient(c Config) *Client {
 	}
 	hosts := &unresolved{hosts: map[string]*net.DNSError{}}
 	c.Dial = hosts.dialer(c.Dial)
-	return &Client{Config: c, limit: newLimiter(c.PerHost), unresolved: hosts, transports: map[string]http.RoundTripper{}}
+	return &Client{Config: c, limit: &limiter{perHost: c.PerHost}, unresolved: hosts}
 }
 
 // Transport returns the Transport for an identity that belongs to the host of base. Repositories with the same
 // credentials on the same host share it.
 func (c *Client) Transport(id *auth.Identity, base *url.URL, passCredentials bool) http.RoundTripper {
 	key := id.Key() + " " + auth.Origin(base) + " " + strconv.FormatBool(passCredentials)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t, found := c.transports[key]
+	t, found := c.transports.Load(key)
 	if !found {
-		t = auth.NewTransport(auth.TransportOptions{
+		t, _ = c.transports.LoadOrStore(key, auth.NewTransport(auth.TransportOptions{
 			Identity:        id,
 			Base:            base,
 			PassCredentials: passCredentials,
@@ -112,17 +108,14 @@ func (c *Client) Transport(id *auth.Identity, base *url.URL, passCredentials boo
 			Getenv:          c.Config.Getenv,
 			UserAgent:       c.Config.UserAgent,
 			AllowPrivate:    c.Config.PrivateRedirects,
-		})
-		c.transports[key] = t
+		}))
 	}
-	return t
+	return t.(http.RoundTripper)
 }
 
 // CloseIdleConnections closes the connections that no transfer uses.
 func (c *Client) CloseIdleConnections() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, t := range c.transports {
+	for _, t := range c.transports.Range {
 		if closer, ok := t.(interface{ CloseIdleConnections() }); ok {
 			closer.CloseIdleConnections()
 		}

@@ -53,7 +53,8 @@ func CandidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPoli
 		err = errUnquoted
 	}
 	if err != nil {
-		Warn(ctx, &UncheckedError{finding.OneLine(c.Name, MaxName), finding.OneLine(c.Version, MaxName), err})
+		Warn(ctx, &UncheckedError{finding.Problem{Err: err, Text: fmt.Sprintf("archive of chart '%s' %s is not checked against the index: %v",
+			finding.OneLine(c.Name, MaxName), finding.OneLine(c.Version, MaxName), err)}})
 		return ""
 	}
 	return want
@@ -63,13 +64,4 @@ func CandidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPoli
 var errUnquoted = errors.New("the digest is an unquoted number: it has to be a string in the index")
 
 // UncheckedError is the warning that the index has no digest for an archive that could be compared.
-type UncheckedError struct {
-	name, version string
-	err           error
-}
-
-func (e *UncheckedError) Error() string {
-	return fmt.Sprintf("archive of chart '%s' %s is not checked against the index: %v", e.name, e.version, e.err)
-}
-
-func (e *UncheckedError) Unwrap() error { return e.err }
+type UncheckedError struct{ finding.Problem }

@@ -132,9 +132,6 @@ func EndOf(ctx context.Context) error {
 	return &finding.Problem{Text: cause.Error(), Err: errors.Join(cause, context.Canceled)}
 }
 
-// tlsFailure reports whether a certificate is the reason, or another failure of a handshake.
-func tlsFailure(err error) bool { return CertificateFailure(err) || TLSAlert(err) }
-
 // MaxName is how much of a name that a server made up is shown, in characters.
 const MaxName = 100
 

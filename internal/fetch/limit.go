@@ -9,13 +9,7 @@ import (
 // A limiter bounds the transfers per host, over all transports.
 type limiter struct {
 	perHost int
-
-	mu    sync.Mutex
-	hosts map[string]chan struct{}
-}
-
-func newLimiter(perHost int) *limiter {
-	return &limiter{perHost: perHost, hosts: map[string]chan struct{}{}}
+	hosts   sync.Map // of chan struct{}, by name
 }
 
 // Acquire waits for a place at the host. The function that it returns gives the place back, once.
@@ -30,14 +24,8 @@ func (l *limiter) acquire(ctx context.Context, host string) (release func(), err
 }
 
 func (l *limiter) places(host string) chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	places, found := l.hosts[host]
-	if !found {
-		places = make(chan struct{}, l.perHost)
-		l.hosts[host] = places
-	}
-	return places
+	places, _ := l.hosts.LoadOrStore(host, make(chan struct{}, l.perHost))
+	return places.(chan struct{})
 }
 
 // A slot is the one place that a fetch operation holds, whatever hosts it is sent to. Because it never holds two,

@@ -7,7 +7,7 @@ import (
 
 // A slot is always that of the host it was last moved to, and of no other.
 func TestSlotMoves(t *testing.T) {
-	s := &Slot{limit: newLimiter(2)}
+	s := &Slot{limit: &limiter{perHost: 2}}
 	held := func() [2]int { return [2]int{len(s.limit.places("a")), len(s.limit.places("b"))} }
 	for i, step := range []struct {
 		do   func()

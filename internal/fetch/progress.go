@@ -7,9 +7,8 @@ import (
 
 // Progress is how a transfer gets on.
 type Progress struct {
-	Attempt int   // 1 for the first one
-	Read    int64 // bytes of this attempt so far
-	Total   int64 // -1 if the server does not say
+	Read  int64 // bytes of this attempt so far
+	Total int64 // -1 if the server does not say
 
 	// Wait is not zero when the attempt has failed and the next one starts after this time.
 	Wait time.Duration

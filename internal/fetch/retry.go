@@ -20,11 +20,11 @@ const (
 	maxUnboundedWait = 10 * time.Minute
 )
 
-// Retry runs attempt, counted from 1, until it succeeds, fails for good, or may no longer be repeated. After that, a host that does
+// Retry runs attempt until it succeeds, fails for good, or may no longer be repeated. After that, a host that does
 // not resolve is not looked up again.
-func (c *Client) Retry(ctx context.Context, attempt func(ctx context.Context, n int) error) error {
+func (c *Client) Retry(ctx context.Context, attempt func(context.Context) error) error {
 	for n := 1; ; n++ {
-		err := attempt(ctx, n)
+		err := attempt(ctx)
 		if err == nil || ctx.Err() != nil || !Transient(err) || c.unresolved.has(err) {
 			return err
 		}
@@ -56,7 +56,7 @@ func (c *Client) pause(ctx context.Context, n int, err error) error {
 	case wait > left:
 		return err
 	}
-	Report(ctx, Progress{Attempt: n, Total: -1, Wait: wait, RateLimited: asked})
+	Report(ctx, Progress{Total: -1, Wait: wait, RateLimited: asked})
 	if c.Config.Sleep(ctx, wait) != nil {
 		return interrupted(ctx, err)
 	}

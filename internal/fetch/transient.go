@@ -52,7 +52,7 @@ func networkCode(err error, transient bool) finding.Code {
 
 // TLSCode returns what is wrong with an exchange of certificates, "" if it was not that.
 func TLSCode(err error) finding.Code {
-	if tlsFailure(err) {
+	if CertificateFailure(err) || TLSAlert(err) {
 		return finding.Certificate
 	}
 	return ""

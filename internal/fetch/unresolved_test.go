@@ -24,7 +24,7 @@ func TestUnresolved(t *testing.T) {
 	retry := func(ctx context.Context, want int) {
 		t.Helper()
 		lookedUp = 0
-		err := c.Retry(ctx, func(ctx context.Context, _ int) error {
+		err := c.Retry(ctx, func(ctx context.Context) error {
 			if _, err := c.Config.Dial(ctx, "tcp", "gone.test:443"); err != nil {
 				return fmt.Errorf("cannot connect: %w", err)
 			}
@@ -45,7 +45,7 @@ func TestUnresolved(t *testing.T) {
 		}
 		return errors.New("refused")
 	}
-	_ = c.Retry(t.Context(), func(ctx context.Context, _ int) error {
+	_ = c.Retry(t.Context(), func(ctx context.Context) error {
 		_, err := c.Config.Dial(ctx, "tcp", "gone.test:443")
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	godigest "github.com/opencontainers/go-digest"
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
@@ -207,9 +208,8 @@ func (s *classicSignature) asBundle() (*bundle.Bundle, error) {
 			},
 		},
 	}
-	sum := digest.NewWriter("sha256")
-	_, _ = sum.Write(s.payload)
-	entry, err := s.logEntry(sum.Digest())
+	sum := godigest.FromBytes(s.payload)
+	entry, err := s.logEntry(sum)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (s *classicSignature) asBundle() (*bundle.Bundle, error) {
 	if material.TimestampVerificationData, err = s.timestamp(); err != nil {
 		return nil, err
 	}
-	raw, err := hex.DecodeString(sum.Digest().Encoded())
+	raw, err := hex.DecodeString(sum.Encoded())
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func CosignKeys(secret string, data map[string][]byte) (map[string][]byte, error
 
 func keyHint(data map[string][]byte) string {
 	for _, name := range sortedNames(data) {
-		if _, err := cryptoutils.UnmarshalPEMToPublicKey(data[name]); err == nil {
+		if PublicKey(name, data[name]) {
 			return fmt.Sprintf("%q holds a public key, but only names that end in %s are looked at", name, KeySuffix)
 		}
 	}

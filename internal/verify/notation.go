@@ -54,10 +54,8 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 		switch {
 		case strings.HasSuffix(name, ".crt"), strings.HasSuffix(name, ".pem"):
 			certificates[name] = data[name]
-		case hint == "":
-			if _, err := parseCertificate(data[name]); err == nil {
-				hint = fmt.Sprintf("%q holds a certificate, but only names that end in .crt or .pem are looked at", name)
-			}
+		case hint == "" && Certificate(name, data[name]):
+			hint = fmt.Sprintf("%q holds a certificate, but only names that end in .crt or .pem are looked at", name)
 		}
 	}
 	if len(certificates) == 0 {

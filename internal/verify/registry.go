@@ -85,17 +85,10 @@ func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64
 		return nil, m.missing("a signature of " + r.subject.Ref())
 	}
 	a, err := r.ask(ctx, u, accept, limit, what)
-	if err == nil && (a.code != http.StatusOK || d != "" && a.digest(d) == d || d == "" && a.isManifest()) {
+	if err == nil && (a.code != http.StatusOK || d != "" && d.Algorithm().FromBytes(a.content) == d || d == "" && a.isManifest()) {
 		m.remember(u.String(), a, d != "")
 	}
 	return a, err
-}
-
-// digest is that of the content, by the algorithm of another one.
-func (a *answer) digest(of digest.Digest) digest.Digest {
-	w := digest.NewWriter(of.Algorithm())
-	_, _ = w.Write(a.content)
-	return w.Digest()
 }
 
 // isManifest reports whether an answer is a manifest or an index. What another server said is not kept.
@@ -184,7 +177,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	default:
 		return nil, badAnswer(u, a.code)
 	}
-	if got := a.digest(d); got != d {
+	if got := d.Algorithm().FromBytes(a.content); got != d {
 		return nil, refused("", what+" has the wrong content", &digest.MismatchError{Want: d, Got: got})
 	}
 	return a, nil

@@ -123,8 +123,7 @@ func Download(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	}
 	defer b.close()
 	var t *fetch.Tree
-	err = c.Retry(ctx, func(ctx context.Context, n int) error {
-		b.attempt = n
+	err = c.Retry(ctx, func(ctx context.Context) error {
 		t, err = b.fetch(ctx)
 		return err
 	})
@@ -136,7 +135,6 @@ type bucket struct {
 	Options
 	store   objectStore
 	connect *bucketTransport
-	attempt int
 
 	mu    sync.Mutex
 	found map[string]listedObject // by key

@@ -74,7 +74,7 @@ func (b *bucket) spend(ctx context.Context, n int64) error {
 	if b.left < 0 {
 		return b.tooLarge("size", b.Limits.Total)
 	}
-	fetch.Report(ctx, fetch.Progress{Attempt: b.attempt, Read: b.read, Total: -1})
+	fetch.Report(ctx, fetch.Progress{Read: b.read, Total: -1})
 	return nil
 }
 

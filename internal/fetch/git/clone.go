@@ -19,7 +19,6 @@ type clone struct {
 	client  *fetch.Client
 	options Options
 	slot    *fetch.Slot
-	attempt int
 	// modules counts the submodules, which may have submodules.
 	modules int
 	depth   int

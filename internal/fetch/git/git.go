@@ -108,8 +108,8 @@ func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 		defer cancel()
 	}
 	var tree *fetch.Tree
-	err = c.Retry(ctx, func(ctx context.Context, n int) error {
-		attempt := &clone{client: c, options: o, slot: s, attempt: n}
+	err = c.Retry(ctx, func(ctx context.Context) error {
+		attempt := &clone{client: c, options: o, slot: s}
 		tree, err = attempt.run(ctx, u)
 		return err
 	})

@@ -132,7 +132,7 @@ func (h *gitHTTP) Exchange(ctx context.Context, request []byte) (io.ReadCloser, 
 func (h *gitHTTP) body(ctx context.Context, answer *http.Response, at *url.URL) io.ReadCloser {
 	return fetch.ReadCloser{Reader: &fetch.Body{
 		Ctx: ctx, Raw: answer.Body, URL: at.String(), Left: math.MaxInt64,
-		Progress: fetch.Progress{Attempt: h.clone.attempt, Total: answer.ContentLength},
+		Progress: fetch.Progress{Total: answer.ContentLength},
 	}, Closer: answer.Body}
 }
 

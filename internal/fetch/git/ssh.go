@@ -274,7 +274,7 @@ func (s *gitSSH) Advertise(ctx context.Context) (io.ReadCloser, error) {
 	}
 	run.out = &fetch.Body{
 		Ctx: ctx, Raw: out, URL: s.url.String(), Left: math.MaxInt64,
-		Progress: fetch.Progress{Attempt: s.clone.attempt, Total: -1},
+		Progress: fetch.Progress{Total: -1},
 	}
 	s.session = run
 	return io.NopCloser(run), nil

@@ -100,7 +100,7 @@ func (c *clone) submodule(ctx context.Context, u *url.URL, m gitModule, into *fe
 	if err != nil {
 		return err
 	}
-	sub := &clone{client: c.client, options: c.options, slot: c.slot, attempt: c.attempt, modules: c.modules}
+	sub := &clone{client: c.client, options: c.options, slot: c.slot, modules: c.modules}
 	sub.options.SparseCheckout, sub.options.Only, sub.options.Verify = nil, nil, nil
 	sub.depth = c.depth + 1
 	if sub.depth > maxSubmoduleDepth {

@@ -132,7 +132,7 @@ func (d *Directory) copyFile(ctx context.Context, name string, dst fetch.Sink, l
 
 func localBody(ctx context.Context, r io.Reader, size, limit int64, tooLarge error) *fetch.Body {
 	return &fetch.Body{
-		Ctx: ctx, Raw: r, Left: limit, TooLarge: tooLarge, Progress: fetch.Progress{Attempt: 1, Total: size},
+		Ctx: ctx, Raw: r, Left: limit, TooLarge: tooLarge, Progress: fetch.Progress{Total: size},
 	}
 }
 

@@ -24,7 +24,7 @@ func (x *exchange) download(ctx context.Context, u *url.URL, dst fetch.Sink, lim
 	}
 	b := &fetch.Body{
 		Ctx: ctx, Raw: answer.Body, URL: u.String(), Left: limit, TooLarge: tooLarge,
-		Progress: fetch.Progress{Attempt: x.attempt, Total: answer.ContentLength},
+		Progress: fetch.Progress{Total: answer.ContentLength},
 	}
 	if x.buffered {
 		return fetch.PumpBuffered(b, dst, consume)

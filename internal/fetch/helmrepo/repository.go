@@ -68,8 +68,8 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 		ctx, cancel = context.WithTimeoutCause(ctx, h.options.Timeout, fetch.NewTimeout(finding.Timeout, h.options.Timeout))
 		defer cancel()
 	}
-	return h.client.Retry(ctx, func(ctx context.Context, n int) error {
-		return attempt(ctx, &exchange{repo: h, slot: s, attempt: n})
+	return h.client.Retry(ctx, func(ctx context.Context) error {
+		return attempt(ctx, &exchange{repo: h, slot: s})
 	})
 }
 
@@ -77,7 +77,6 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 type exchange struct {
 	repo     *Repository
 	slot     *fetch.Slot
-	attempt  int
 	buffered bool // transfer while what has come is consumed
 	known    Tag  // of what the caller has already
 	tag      Tag  // of the answer

@@ -145,7 +145,7 @@ func TestRetryAfter(t *testing.T) {
 			if err != nil || !slices.Equal(w.Delays, []time.Duration{tt.want}) {
 				t.Errorf("waited %v, want %v; %v", w.Delays, tt.want, err)
 			}
-			if want := (fetch.Progress{Attempt: 1, Total: -1, Wait: tt.want, RateLimited: tt.want != firstWait}); len(progress) == 0 || progress[0] != want {
+			if want := (fetch.Progress{Total: -1, Wait: tt.want, RateLimited: tt.want != firstWait}); len(progress) == 0 || progress[0] != want {
 				t.Errorf("told %+v, want %+v", progress, want)
 			}
 		})

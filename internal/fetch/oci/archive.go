@@ -38,7 +38,7 @@ func (o *Namespace) blob(ctx context.Context, m *Manifest, b *blob) error {
 	} else {
 		err = o.operation(ctx, m.ref, m.chart, func(x *exchange) error {
 			x.stream = true
-			return o.client.Retry(ctx, func(ctx context.Context, n int) error { return x.download(ctx, b, n) })
+			return o.client.Retry(ctx, func(ctx context.Context) error { return x.download(ctx, b) })
 		})
 	}
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *Manifest) file() string {
 }
 
 // download makes one attempt.
-func (x *exchange) download(ctx context.Context, b *blob, attempt int) error {
+func (x *exchange) download(ctx context.Context, b *blob) error {
 	if err := b.dst.Reset(); err != nil {
 		return fmt.Errorf("cannot start over: %w", err)
 	}
@@ -66,7 +66,7 @@ func (x *exchange) download(ctx context.Context, b *blob, attempt int) error {
 	defer func() { _ = content.Close() }()
 	in := &fetch.Body{
 		Ctx: ctx, Raw: watch.reader(content), URL: x.oci.origin.String(), Left: b.desc.Size, TooLarge: b.wrong(errSize),
-		Progress: fetch.Progress{Attempt: attempt, Total: b.desc.Size},
+		Progress: fetch.Progress{Total: b.desc.Size},
 	}
 	return fetch.Pump(in, b.dst, func(r io.Reader) error { return b.check(in, r) })
 }

@@ -226,6 +226,6 @@ func (r *Repository) Pull(ctx context.Context, l *Layer, dst fetch.Sink, limit i
 	b := &blob{desc: l.desc, dst: dst, limit: limit}
 	return r.operation(ctx, func(ctx context.Context, x *exchange) error {
 		x.stream = true
-		return r.oci.client.Retry(ctx, func(ctx context.Context, n int) error { return x.download(ctx, b, n) })
+		return r.oci.client.Retry(ctx, func(ctx context.Context) error { return x.download(ctx, b) })
 	})
 }

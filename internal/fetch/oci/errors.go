@@ -171,6 +171,8 @@ func (x *exchange) requestHint(ctx context.Context, err error) string {
 	var authority x509.UnknownAuthorityError
 	var token *auth.TokenError
 	switch {
+	case x.oci.origin == nil: // no registry
+		return ""
 	case fetch.CertificateHint(err) != "":
 		return fetch.CertificateHint(err)
 	case errors.As(err, &authority) && !x.oci.options.Identity.HasCA():

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (x *exchange) do(r *http.Request) (*http.Response, error) {
 		return x.blob(r)
 	}
 	var answer *http.Response
-	err := x.oci.client.Retry(r.Context(), func(ctx context.Context, _ int) (err error) {
+	err := x.oci.client.Retry(r.Context(), func(ctx context.Context) (err error) {
 		answer, err = x.metadata(ctx, r) //nolint:bodyclose // its body is in memory
 		return err
 	})
@@ -217,21 +218,12 @@ func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, er
 		if err != nil {
 			continue
 		}
-		w := digest.NewWriter(d.Algorithm())
-		_, _ = w.Write(content)
-		if w.Digest() != d {
-			return "", notPromised("manifest", &digest.MismatchError{Want: d, Got: w.Digest()})
+		if found := d.Algorithm().FromBytes(content); found != d {
+			return "", notPromised("manifest", &digest.MismatchError{Want: d, Got: found})
 		}
-		if got == "" {
-			got = d
-		}
+		got = cmp.Or(got, d)
 	}
-	if got == "" {
-		w := digest.NewWriter(godigest.SHA256)
-		_, _ = w.Write(content)
-		got = w.Digest()
-	}
-	return got, nil
+	return cmp.Or(got, godigest.FromBytes(content)), nil
 }
 
 var errSize = errors.New("it has another size than its manifest says")

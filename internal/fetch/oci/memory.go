@@ -31,9 +31,7 @@ func (x *exchange) rememberedManifest(d digest.Digest) ([]byte, bool) {
 	if !x.memory().Recall(keptManifest, x.reference("@"+d.String()), &kept) {
 		return nil, false
 	}
-	w := digest.NewWriter(d.Algorithm())
-	_, _ = w.Write(kept.Content)
-	return kept.Content, w.Digest() == d
+	return kept.Content, d.Algorithm().FromBytes(kept.Content) == d
 }
 
 // rememberManifest keeps a manifest, and which tag names it.

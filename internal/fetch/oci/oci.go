@@ -157,14 +157,13 @@ var errRepositoryName = errors.New("not the name of a repository")
 type Client struct {
 	*fetch.Client
 
-	mu         sync.Mutex
 	tokens     *auth.Tokens
-	transports map[string]http.RoundTripper
+	transports sync.Map // of http.RoundTripper, by what they are made of
 }
 
 // NewClient returns a client for registries. It shares limits, and what else a run has once, with c.
 func NewClient(c *fetch.Client) *Client {
-	return &Client{Client: c, tokens: auth.NewTokens(c.Config.Now), transports: map[string]http.RoundTripper{}}
+	return &Client{Client: c, tokens: auth.NewTokens(c.Config.Now)}
 }
 
 // registryTransport returns the transport to a registry. Repositories with the same credentials and TLS settings share
@@ -175,11 +174,9 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 		key += " " + o.Logins.Key()
 	}
 	key += fmt.Sprint(" ", o.Proxy.Key(), o.Write)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t, found := c.transports[key]
+	t, found := c.transports.Load(key)
 	if !found {
-		t = auth.NewRegistryTransport(auth.RegistryOptions{
+		t, _ = c.transports.LoadOrStore(key, auth.NewRegistryTransport(auth.RegistryOptions{
 			Registry:  origin,
 			Identity:  o.Identity,
 			Logins:    o.Logins,
@@ -193,18 +190,15 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 			Leave:     fetch.LeaveHost,
 
 			AllowPrivate: c.Config.PrivateRedirects,
-		})
-		c.transports[key] = t
+		}))
 	}
-	return t
+	return t.(http.RoundTripper)
 }
 
 // CloseIdleConnections closes the connections that no transfer uses, those of the Client among them.
 func (c *Client) CloseIdleConnections() {
 	c.Client.CloseIdleConnections()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, t := range c.transports {
+	for _, t := range c.transports.Range {
 		if closer, ok := t.(interface{ CloseIdleConnections() }); ok {
 			closer.CloseIdleConnections()
 		}

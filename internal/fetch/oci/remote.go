@@ -23,7 +23,7 @@ func (o *Namespace) Remote(chart string) (*remote.Repository, error) {
 }
 
 // Retry tries again what failed for a reason that may pass.
-func (o *Namespace) Retry(ctx context.Context, try func(ctx context.Context, attempt int) error) error {
+func (o *Namespace) Retry(ctx context.Context, try func(context.Context) error) error {
 	return o.client.Retry(ctx, try)
 }
 
@@ -46,7 +46,7 @@ func (c *copying) Do(r *http.Request) (answer *http.Response, err error) {
 	if r.Body != nil && r.Body != http.NoBody {
 		return c.send(r.Context(), r)
 	}
-	err = c.oci.client.Retry(r.Context(), func(ctx context.Context, _ int) (err error) {
+	err = c.oci.client.Retry(r.Context(), func(ctx context.Context) (err error) {
 		answer, err = c.send(ctx, r) //nolint:bodyclose // the library closes it
 		return err
 	})

@@ -5,8 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/url"
-	"time"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -16,39 +14,20 @@ import (
 // Reading is a transport for others who read small things from this registry, such as signatures. It logs in as
 // everything here does, tries again after transient failures, holds one of the places that the host has, and gives up
 // where nothing happens for too long. It follows no redirect: a caller that does has to mark foreign requests.
-func (o *Namespace) Reading() http.RoundTripper {
-	x := &exchange{oci: o}
-	return &readingTransport{
-		client: o.client.Client, next: o.transport, noProgress: o.options.NoProgress, scrubber: x.scrubber,
-		failure: func(ctx context.Context, u *url.URL, err error) error { return x.requestError(ctx, u, u, err) },
-	}
-}
+func (o *Namespace) Reading() http.RoundTripper { return &readingTransport{exchange{oci: o}} }
 
 // Reading is a transport to servers that belong to no repository, such as those that know of revoked certificates. It
 // shows them no credentials, and is else as patient as that of [Namespace.Reading].
 func (c *Client) Reading() http.RoundTripper {
-	return &readingTransport{
-		client:     c.Client,
-		noProgress: defaultNoProgress,
-		next: auth.NewTransport(auth.TransportOptions{
+	return &readingTransport{exchange{oci: &Namespace{
+		client: c, options: Options{NoProgress: defaultNoProgress},
+		transport: auth.NewTransport(auth.TransportOptions{
 			Dial: c.Config.Dial, Getenv: c.Config.Getenv, UserAgent: c.Config.UserAgent,
 		}),
-		scrubber: func(u *url.URL) func(string) string {
-			return func(text string) string { return auth.ScrubURL(text, u) }
-		},
-		failure: func(ctx context.Context, u *url.URL, err error) error {
-			return fetch.NewRequestError(ctx, fetch.ShownURL(u), err)
-		},
-	}
+	}}}
 }
 
-type readingTransport struct {
-	client     *fetch.Client
-	next       http.RoundTripper
-	noProgress time.Duration
-	scrubber   func(*url.URL) func(string) string
-	failure    func(context.Context, *url.URL, error) error
-}
+type readingTransport struct{ exchange }
 
 // RoundTrip implements http.RoundTripper.
 func (t *readingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -56,7 +35,7 @@ func (t *readingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.try(r.Context(), r)
 	}
 	var answer *http.Response
-	err := t.client.Retry(r.Context(), func(ctx context.Context, _ int) (err error) {
+	err := t.oci.client.Retry(r.Context(), func(ctx context.Context) (err error) {
 		answer, err = t.try(ctx, r) //nolint:bodyclose // the caller closes it
 		return err
 	})
@@ -66,19 +45,19 @@ func (t *readingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // try makes one attempt. The answer is read within it, as far as it is bounded: an answer that breaks off counts as a
 // failure. One that exceeds the bound is cut off, one byte beyond it, for the reader to refuse.
 func (t *readingTransport) try(ctx context.Context, r *http.Request) (*http.Response, error) {
-	ctx, watch := watchProgress(ctx, t.noProgress)
+	ctx, watch := watchProgress(ctx, t.oci.options.NoProgress)
 	defer watch.stop()
-	slot := t.client.NewSlot()
+	slot := t.oci.client.NewSlot()
 	if err := slot.Move(ctx, r.URL); err != nil {
 		return nil, fetch.NewRequestError(ctx, fetch.ShownURL(r.URL), err)
 	}
 	defer slot.Free()
-	answer, err := t.next.RoundTrip(r.Clone(fetch.WithSlot(ctx, slot)))
+	answer, err := t.roundTrip(fetch.WithSlot(ctx, slot), r, r.URL)
 	if err != nil {
-		return nil, t.failure(ctx, r.URL, err)
+		return nil, err
 	}
 	if finding.TransientStatus(answer.StatusCode) {
-		return nil, fetch.NewStatusError(answer, fetch.ShownURL(r.URL), fetch.Snippet(answer), t.scrubber(r.URL), t.client.Config.Now())
+		return nil, fetch.NewStatusError(answer, fetch.ShownURL(r.URL), fetch.Snippet(answer), t.scrubber(r.URL), t.oci.client.Config.Now())
 	}
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(watch.reader(answer.Body), maxMetadataBytes+1))
