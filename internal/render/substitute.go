@@ -140,6 +140,7 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
 	s.content = withNumbers(result, rounded)
+	_, _ = sharing(content, s.content)
 	return s, nil
 }
 
