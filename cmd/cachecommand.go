@@ -104,14 +104,11 @@ came from several sources is listed once for each.`,
 	}
 	o.addDir(c.Flags())
 	format.add(a, c)
-	json := addJSON(c.Flags())
+	format.addJSON(c, "jsonl")
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
 		entries, err := o.entries(a)
 		if err != nil {
 			return exit.Failed, err
-		}
-		if *json {
-			format.format = "jsonl"
 		}
 		return exit.OK, cacheColumns().Print(a.env.Stdout, format.format, a.paper, entries)
 	})

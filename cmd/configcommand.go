@@ -26,11 +26,8 @@ with settings of its own. Relative paths in it are relative to its directory.`,
 		Annotations: map[string]string{config.Annotation: "true"},
 	}
 	o.add(a, c)
-	json := addJSON(c.Flags())
+	o.addJSON(c, config.ByCommand)
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *json && o.format == "yaml" {
-			o.format = config.ByCommand
-		}
 		return a.config.Write(a.env.Stdout, cmd, o.format)
 	}
 	c.AddCommand(newConfigSchemaCommand(a))

@@ -34,9 +34,9 @@ CODE, all codes are listed. A name such as chart-in-url is accepted as well.`,
 		},
 	}
 	o.add(a, c)
-	json := addJSON(c.Flags())
+	o.addJSON(c, "json")
 	c.RunE = a.runner(func(_ context.Context, args []string) (int, error) {
-		if err := a.explain(*json || o.format == "json", args); err != nil {
+		if err := a.explain(o.format == "json", args); err != nil {
 			return exit.Usage, err
 		}
 		return exit.OK, nil

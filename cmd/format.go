@@ -59,6 +59,20 @@ func (o *formatFlag) add(a *app, c *cobra.Command) {
 	}
 }
 
+// addJSON declares the --json that there was before -o json. It stands for a format, unless -o names another one.
+func (o *formatFlag) addJSON(c *cobra.Command, format string) {
+	json := c.Flags().Bool("json", false, "print JSON")
+	hide(c.Flags(), "json")
+	check, byDefault := c.PreRunE, o.format
+	c.PreRunE = func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		if *json && o.format == byDefault {
+			o.format = format
+		}
+		return err
+	}
+}
+
 // check gives the format its default: what people read, or what other programs read.
 func (o *formatFlag) check(env *Env) error {
 	if o.format == "" && o.people != "" {
@@ -79,13 +93,6 @@ func (o *formatFlag) check(env *Env) error {
 		formats = slices.Concat(formats, []string{status.JSONPath + "...", status.GoTemplate + "..."})
 	}
 	return oneOf("output", o.format, formats...)
-}
-
-// addJSON declares the --json that there was before -o json.
-func addJSON(fs *pflag.FlagSet) *bool {
-	set := fs.Bool("json", false, "print JSON")
-	hide(fs, "json")
-	return set
 }
 
 // hide leaves flags out of the help: older names, which are still taken.

@@ -67,7 +67,7 @@ given as arguments need not contain Flux objects.`,
 	o.render.addSources(c.Flags())
 	reports.add(c.Flags())
 	format.add(a, c)
-	addJSON(c.Flags())
+	format.addJSON(c, "json")
 	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one per line, and check nothing")
 	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
 	c.Flags().BoolVar(&judged.Strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
