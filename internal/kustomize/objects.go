@@ -273,28 +273,48 @@ func (m *objects) matching(steps int, ids ...resid.ResId) error {
 // ApplySmPatch merges a patch with the objects that were selected.
 func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resource) error {
 	cost := weightOf(patch.YNode())
+	var left []*resource.Resource
+	var gvk resid.Gvk
+	var prepared *resource.Resource // the patch for objects of that kind
 	for _, r := range m.list {
-		if !selected.Contains(r.CurId()) {
-			continue
+		if selected.Contains(r.CurId()) {
+			if err := m.spend([]*resource.Resource{r}, cost.work); err != nil {
+				return err
+			}
+			if prepared == nil || r.GetGvk() != gvk {
+				var err error
+				gvk = r.GetGvk()
+				if prepared, err = patchFor(gvk, patch); err != nil {
+					return err
+				}
+			}
+			own := prepared.DeepCopy()
+			rest := spare(r.YNode(), own.YNode())
+			if err := r.ApplySmPatch(own); err != nil {
+				return err
+			}
+			rest.restore()
+			if err := m.count(r); err != nil {
+				return err
+			}
 		}
-		if err := m.spend([]*resource.Resource{r}, cost.work); err != nil {
-			return err
-		}
-		own := patch.DeepCopy()
-		if err := own.CopyMergeMetaDataFieldsFrom(patch); err != nil {
-			return err
-		}
-		own.SetGvk(r.GetGvk())
-		own.SetKind(patch.GetKind())
-		if err := r.ApplySmPatch(own); err != nil {
-			return err
-		}
-		if err := m.count(r); err != nil {
-			return err
+		if !r.IsNilOrEmpty() {
+			left = append(left, r)
 		}
 	}
-	m.list = slices.DeleteFunc(m.list, (*resource.Resource).IsNilOrEmpty)
+	m.list = left
 	return m.unique(duplicateText)
+}
+
+// patchFor returns a copy of a patch as kustomize merges it with objects of a kind.
+func patchFor(gvk resid.Gvk, patch *resource.Resource) (*resource.Resource, error) {
+	own := patch.DeepCopy()
+	if err := own.CopyMergeMetaDataFieldsFrom(patch); err != nil {
+		return nil, err
+	}
+	own.SetGvk(gvk)
+	own.SetKind(patch.GetKind())
+	return own, nil
 }
 
 const duplicateText = "may not add resource with an already registered id: %s"
