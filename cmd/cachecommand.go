@@ -68,7 +68,7 @@ func (o *cacheOptions) existing(a *app) (string, error) {
 	return dir, err
 }
 
-// openExisting opens the cache, nil if there is none yet.
+// openExisting opens the cache. It is nil if the directory has no cache yet.
 func (o *cacheOptions) openExisting(a *app) (*cache.Cache, error) {
 	dir, err := o.existing(a)
 	if err != nil {

@@ -3,7 +3,7 @@ package bound
 
 import "fmt"
 
-// MaxValues bounds the values of a text that is decoded at once. A parser takes up to 350 bytes for a value that has two
+// MaxValues bounds the values of a text that is decoded at once. A parser needs up to 350 bytes for a value that has two
 // in the text, so that is less than 400 MiB.
 const MaxValues = 1 << 20
 

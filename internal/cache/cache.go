@@ -61,7 +61,7 @@ type Options struct {
 	MaxSize int64
 	// Refresh serves nothing, and keeps all the same what is fetched.
 	Refresh bool
-	// Into is a carried cache that gets whatever is served; nil if there is none.
+	// Into is a carried cache that gets whatever is served; may be nil.
 	Into *Cache
 	// Carried makes a cache that goes from one machine to another: a source is known by its place alone, and a caller that has the
 	// cache may have all of it.

@@ -21,7 +21,7 @@ type Repository struct {
 	Identity *auth.Identity
 	// Useless says what is wrong with a Secret for an HTTP repository that has no login, "" if it has one.
 	Useless string
-	// Withheld is the login of the environment that is not used, nil if there is none.
+	// Withheld is the login of the environment that is not used, or nil.
 	Withheld error
 
 	outcome

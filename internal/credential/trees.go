@@ -163,7 +163,7 @@ func (r *Reader) TrustedRoot(namespace string, ref *meta.LocalObjectReference) (
 	return root, nil
 }
 
-// RootIn is the trusted root in a Secret, false if there is none.
+// RootIn is the trusted root in a Secret. It returns false if the Secret has no root.
 func RootIn(secret *manifest.Secret) ([]byte, bool) {
 	root, ok := secret.Data[trustedRootKey]
 	return root, ok

@@ -79,7 +79,7 @@ func breaksOf(data []byte) []int {
 	return found
 }
 
-// yamlBreak is the length of the line break at the start of data, 0 if there is none. The YAML library counts lines at
+// yamlBreak is the length of the line break at the start of data, or 0. The YAML library counts lines at
 // these, and not only at those that editors know.
 func yamlBreak(data []byte) int {
 	switch {

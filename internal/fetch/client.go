@@ -29,7 +29,7 @@ type Sink interface {
 type WatchedSink struct {
 	Sink
 
-	Err error // of the last failure, nil if there is none
+	Err error // of the last failure, or nil
 }
 
 func (w *WatchedSink) Write(b []byte) (int, error) {

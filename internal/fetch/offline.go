@@ -24,7 +24,7 @@ func (e *OfflineError) Error() string {
 	return e.What + finding.NotCached
 }
 
-// Address is the URL of what is missing, "" if there is none.
+// Address is the URL of what is missing, or "".
 func (e *OfflineError) Address() string {
 	for word := range strings.FieldsSeq(e.What) {
 		if strings.Contains(word, "://") {

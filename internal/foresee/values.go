@@ -130,7 +130,7 @@ func releasesOf(in *load.Input) []*manifest.Object {
 	})
 }
 
-// oneRelease is the HelmRelease of a cluster that the arguments select, nil if there is none, or if it was rejected.
+// oneRelease is the HelmRelease of a cluster that the arguments select. It is nil if they select no release, or a rejected one.
 func (w Work) oneRelease(in *load.Input) (*admission.Admitted, error) {
 	releases := releasesOf(in)
 	switch len(releases) {

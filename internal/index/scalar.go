@@ -82,7 +82,7 @@ func findKey(line []byte, col int) (key []byte, after int, found bool) {
 	return key, end + 1, true
 }
 
-// simpleKey finds the colon after a key of the most common characters, 0 if there is none.
+// simpleKey finds the colon after a key of the most common characters, or 0.
 func simpleKey(line []byte, col int) int {
 	if !isWord(line[col]) {
 		return 0

@@ -61,7 +61,7 @@ func (o *Object) ConcealText(text string) string {
 }
 
 // Mute says that no message about what is wrong with the object quotes these values, which are in its content. They are no
-// secrets elsewhere. A field that has one inside of a word is quoted nowhere either: the word would show it.
+// secrets elsewhere. Nor is a field quoted that has one inside of a word: the word would show it.
 func (o *Object) Mute(values []string, content map[string]any) {
 	if len(values) == 0 {
 		return

@@ -142,7 +142,7 @@ func (e *NotFoundError) Finding() finding.Code {
 	return finding.MissingSource
 }
 
-// Elsewhere says where something like it is, "" for nowhere: then it may well be in the cluster alone.
+// Elsewhere says where something similar is, or "": then it may be in the cluster alone.
 func (e *NotFoundError) Elsewhere() string {
 	if e.suggest == nil {
 		return e.known

@@ -153,7 +153,7 @@ func byteOffset(line string, column int) int {
 	return at
 }
 
-// scalarLength is how much of a line a scalar takes up, 0 if that is not known.
+// scalarLength is how many characters of a line a scalar has, 0 if that is not known.
 func scalarLength(text string, n *yaml.Node) int {
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:

@@ -141,7 +141,7 @@ func (l *loader) referable(list []*File, name string) []*File {
 	return append(list, &File{Name: name, referenceOnly: true, data: data})
 }
 
-// other reads a file that nobody named, once. There is nothing in one that was read before, nor in a link to nowhere.
+// other reads a file that no argument names, once. A file that was read before, and a broken link, are empty.
 func (l *loader) other(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {

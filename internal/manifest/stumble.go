@@ -144,7 +144,7 @@ func (d *document) openQuote(line int, msg string) (stumble, bool) {
 	return s, true
 }
 
-// unclosedQuote is the index of the quote of a line that has no other end, -1 if there is none.
+// unclosedQuote is the index of the quote of a line that has no other end, or -1.
 func unclosedQuote(line string) int {
 	for i := 0; i < len(line); i++ {
 		c := line[i]

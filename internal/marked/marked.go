@@ -42,7 +42,7 @@ func text(n *yaml.Node) string {
 	return n.Value
 }
 
-// Value is the value of a key of a mapping, nil if there is none. The last one counts of several.
+// Value is the value of a key of a mapping, or nil. The last one counts of several.
 func Value(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -149,7 +149,7 @@ func (f *finder) line(n *yaml.Node, comment string, side int) int {
 	return line
 }
 
-// Sibling is the value of the field beside this one that follows another part of the same policy, "" if there is none.
+// Sibling is the value of the field beside this one that follows another part of the same policy, or "".
 func (f Field) Sibling(fields []Field, part policy.Part) string {
 	for _, other := range fields {
 		if other.Err == nil && other.parent == f.parent && other.Marker == (policy.Marker{Namespace: f.Marker.Namespace, Name: f.Marker.Name, Part: part}) {
@@ -159,7 +159,7 @@ func (f Field) Sibling(fields []Field, part policy.Part) string {
 	return ""
 }
 
-// At finds the scalar on a line of a file that is the value of a key, nil if there is none or if several are.
+// At finds the scalar on a line of a file that is the value of a key. It is nil unless exactly one is.
 func At(documents []*edit.Document, line int, key, value string) (*edit.Document, *yaml.Node) {
 	for _, d := range documents {
 		if d.Root == nil {

@@ -181,8 +181,8 @@ func askedFor(hr *helmv2.HelmRelease) *Resolution {
 	return &Resolution{}
 }
 
-// composeValues merges the values of the release and returns their digest. They go
-// nowhere: rendering the chart needs a cluster.
+// composeValues merges the values of the release and returns their digest. They are
+// not used further: rendering the chart needs a cluster.
 func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	inline, err := inventory.InlineValues(hr)
 	if err != nil {

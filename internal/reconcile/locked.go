@@ -49,7 +49,7 @@ const (
 type Judgement struct {
 	Object *admission.Admitted
 	Wanted lock.Wanted // what the object requires
-	Entry  *lock.Entry // nil if there is none
+	Entry  *lock.Entry // may be nil
 	// Several are the clusters whose entries of the object differ, where the input is not exactly one of them.
 	Several []string
 	Misfits []Misfit // fields in which the entry does not fit

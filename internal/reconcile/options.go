@@ -90,7 +90,7 @@ type Options struct {
 	AdvertisedAddress string
 	// DigestAlgorithm makes the revisions of buckets; empty means SHA-256.
 	DigestAlgorithm string
-	// Cache keeps what is downloaded for later runs; nil if there is none. The caller closes it.
+	// Cache keeps what is downloaded for later runs; may be nil. The caller closes it.
 	Cache *cache.Cache
 	// Carry takes what is fetched to another place, nil for none.
 	Carry Carrier

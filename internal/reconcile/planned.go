@@ -149,7 +149,7 @@ func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
 	}
 }
 
-// chartOfArtifact is the HelmChart that an artifact is of, nil if there is none.
+// chartOfArtifact is the HelmChart that an artifact is of, or nil.
 func chartOfArtifact(results []*Result, artifact string) *Result {
 	for _, r := range results {
 		if r.Object.Object.Kind == sourcev1.HelmChartKind && r.Artifact() != nil && r.Artifact().Path == artifact {
@@ -305,7 +305,7 @@ func (r *Reconciler) Unpacked(ctx context.Context, result *Result) (string, erro
 	return root.Name(), nil
 }
 
-// StoredArtifact is the path of the artifact that an earlier run left of a source, "" if there is none. One that was left of
+// StoredArtifact is the path of the artifact that an earlier run left of a source, or "". One that was left of
 // another spec does not count, unless the spec is nil. The error answers Integrity for one that was altered.
 func StoredArtifact(st *store.Store, key store.Key, spec map[string]any, now func() time.Time) (string, error) {
 	result, err := (&recollection{store: st, key: key, at: addresses{st.Dir(), ""}, now: now}).result()

@@ -60,7 +60,7 @@ type Connections struct {
 	registries *oci.Client // shares client
 	now        func() time.Time
 	getenv     func(string) string
-	cache      *cache.Cache // nil if there is none
+	cache      *cache.Cache // may be nil
 	blobs      *blob.Pool   // all that is downloaded, except indexes and trees
 
 	indexes     work.Memo[string, *indexFile]

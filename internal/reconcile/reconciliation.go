@@ -29,7 +29,7 @@ type reconciliation struct {
 	subject
 	memory
 	// locked is the entry of a lock that is taken as it is, asked the one that the source is queried for and compared with. Each is
-	// nil if there is none that counts; wanted is what the object requires.
+	// nil if no such entry counts; wanted is what the object requires.
 	locked, asked *lock.Entry
 	wanted        lock.Wanted
 

@@ -48,7 +48,7 @@ type repository struct {
 	// location is where the repository is, for fingerprints. It is redacted.
 	location string
 	scope    cache.Scope // what the cache knows the repository by
-	withheld error       // the login of the environment that is not used, nil if there is none
+	withheld error       // the login of the environment that is not used, or nil
 	remarks
 }
 

@@ -158,7 +158,7 @@ type Published struct {
 	Exact bool
 	// Versions are newest first. Those of an OCIRepository are called as their tags are.
 	Versions []resolve.Candidate
-	// Current is the version in use: the exact one, or that of the artifact in storage; "" if there is none.
+	// Current is the version in use: the exact one, or that of the artifact in storage, or "".
 	Current string
 	// Wanted is what the constraint chooses now, "" if it chooses nothing any more.
 	Wanted string

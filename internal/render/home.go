@@ -147,7 +147,7 @@ func ownerOf(url string) string {
 	return strings.ToLower(owner)
 }
 
-// urlOf is the URL of a source, "" if there is none or only the cluster knows it.
+// urlOf is the URL of a source, or "" if it has no URL, or only the cluster knows it.
 func urlOf(source *manifest.Object) string {
 	if source == nil {
 		return ""

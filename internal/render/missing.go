@@ -197,7 +197,7 @@ func (b *builder) warnSource(o *manifest.Object) {
 	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, ref.Namespace, ref.Name), hint, "spec", "sourceRef", "name")
 }
 
-// besides is a source of a kind that is in the file of a Kustomization, nil if there is none or a Kustomization of the file has it. One
+// besides is a source of a kind that is in the file of a Kustomization. It is nil if no other source is there, or a Kustomization of the file has it. One
 // who writes both means it.
 func (b *builder) besides(o *manifest.Object, kind string) *manifest.Object {
 	real, err := b.disk.absolute(o.Pos.File)

@@ -75,7 +75,7 @@ func (b *builder) noteTree(f *flux) {
 	}
 }
 
-// standIn is the directory that --source names for a source, nil if there is none.
+// standIn is the directory that --source names for a source, or nil.
 func (r *Renderer) standIn(want Source) (*Source, string, error) {
 	for _, s := range r.o.Sources {
 		if s.Kind == want.Kind && s.Name == want.Name && (s.Namespace == "" || s.Namespace == want.Namespace) {

@@ -17,7 +17,7 @@ var ErrNoMatch = errors.New("no chart version matches")
 type NoMatchError struct {
 	Version     string // of the manifest
 	Published   int    // number of candidates that there were
-	Newest      string // newest version that a range can choose, "" if there is none
+	Newest      string // newest version that a range can choose, or ""
 	Prerelease  string // newest pre-release that would match if pre-releases did
 	Removed     string // newest removed version that would match
 	Unreachable string // version without two dots that would match

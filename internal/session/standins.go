@@ -171,7 +171,7 @@ func (w *Worker) standIns(in *load.Input, o *Options, rendered map[store.Key]str
 	return used, nil
 }
 
-// openSourceDir opens the directory that stands in for sources, nil if there is none. Of a cluster that is its part, if it has one.
+// openSourceDir opens the directory that stands in for sources, or nil. A cluster has its own part of it, if there is one.
 func (w *Worker) openSourceDir(o *Options, cluster string) (*store.Store, error) {
 	dir := o.SourceDir
 	if dir == "" {

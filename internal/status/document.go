@@ -67,7 +67,7 @@ func at(doc map[string]any, path ...string) any {
 	return value
 }
 
-// Text returns the string at a path of maps in a document, "" if there is none.
+// Text returns the string at a path of maps in a document, or "".
 func Text(doc map[string]any, path ...string) string {
 	s, _ := at(doc, path...).(string)
 	return s

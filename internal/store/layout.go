@@ -16,7 +16,7 @@ import (
 // A LayoutError reports that a directory is no artifacts directory, or one of a layout that is not known.
 type LayoutError struct {
 	Dir    string
-	Layout string // "" if there is none
+	Layout string // may be empty
 }
 
 func (e *LayoutError) Error() string {

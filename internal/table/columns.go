@@ -2,7 +2,7 @@ package table
 
 import "unicode"
 
-// ColumnsOf is how many columns of a terminal a character takes up.
+// ColumnsOf is how many columns of a terminal a character fills.
 func ColumnsOf(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):

@@ -349,7 +349,7 @@ func isDigest(text string) bool {
 	return found && algorithm == "sha256" && len(sum) == 64
 }
 
-// tagOf is the tag in the old value of a field, "" if there is none.
+// tagOf is the tag in the old value of a field, or "".
 func tagOf(old string, part policy.Part) string {
 	switch part {
 	case policy.Tag:

@@ -22,7 +22,7 @@ type Subject struct {
 	Transport http.RoundTripper
 	// Timeout is for one request, with its answer and what the transport does on its way. 0 is 5 minutes.
 	Timeout time.Duration
-	// Memory holds what the registry said in earlier runs; nil if there is none.
+	// Memory holds what the registry said in earlier runs; may be nil.
 	Memory *Memory
 }
 

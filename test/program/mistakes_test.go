@@ -223,7 +223,7 @@ func plantReference(object *yaml.Node, field string) bool {
 	return reference != nil
 }
 
-// referenceOf is the reference of an object to its source, nil if there is none.
+// referenceOf is the reference of an object to its source, or nil.
 func referenceOf(object *yaml.Node) *yaml.Node {
 	for _, keys := range [][]string{{"spec", "sourceRef"}, {"spec", "chartRef"}, {"spec", "chart", "spec", "sourceRef"}} {
 		if reference := fieldOf(object, keys...); reference != nil {
@@ -289,7 +289,7 @@ func valueOf(object *yaml.Node, keys ...string) string {
 	return ""
 }
 
-// fieldOf returns the value at keys; nil if there is none.
+// fieldOf returns the value at keys, or nil.
 func fieldOf(node *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		var value *yaml.Node

@@ -38,7 +38,7 @@ type Options struct {
 	Ignore   string // spec.ignore
 
 	Login    *Login         // of secretRef; nil is anonymous, or whatever STS gives
-	STS      *STS           // nil if there is none
+	STS      *STS           // may be nil
 	Identity *auth.Identity // TLS settings of certSecretRef
 	Proxy    *auth.Proxy    // of proxySecretRef; nil is the environment's
 	// Ambient lets the clouds' providers use the credentials of the environment and of the machine.

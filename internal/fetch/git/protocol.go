@@ -444,7 +444,7 @@ func (p *packetReader) next() ([]byte, packetKind, error) {
 		return nil, 0, errGitProtocol
 	case length == 0:
 		return nil, flushPacket, nil
-	case length < 4: // 2 ends an answer over SSH, and comes nowhere that it matters
+	case length < 4: // 2 ends an answer over SSH, which no caller needs to know
 		return nil, delimiterPacket, nil
 	}
 	payload := p.buffer[:length-4]

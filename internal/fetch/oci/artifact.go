@@ -190,7 +190,7 @@ func (a *Artifact) Layer(mediaType string) (*Layer, error) {
 	return layer, nil
 }
 
-// index is that of the layer, -1 if there is none of the media type.
+// index is that of the layer, or -1 if no layer has the media type.
 func (a *Artifact) index(mediaType string) int {
 	first := func(types ...string) int {
 		return slices.IndexFunc(a.Layers, func(d ocispec.Descriptor) bool { return slices.Contains(types, d.MediaType) })

@@ -46,7 +46,7 @@ type Manifest struct {
 
 	Annotations map[string]string   // of the chart's manifest
 	Layer       ocispec.Descriptor  // the archive
-	Provenance  *ocispec.Descriptor // its .prov file, nil if there is none
+	Provenance  *ocispec.Descriptor // its .prov file, or nil
 
 	ref   registry.Reference
 	chart string
