@@ -52,7 +52,7 @@ func (v *variables) shown(ctx context.Context, content, shown map[string]any) ma
 	}
 	s, err := public.object(ctx, shown)
 	if err != nil {
-		// An expression cannot take it: no field with a variable is shown.
+		// An expression cannot take it: no text with a variable is shown. A key is, as it stands in the file.
 		hidden, _ := unexpanded(content, shown).(map[string]any)
 		return hidden
 	}

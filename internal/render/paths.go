@@ -200,6 +200,11 @@ func (p *pathResolver) patches(field string, patches []types.Patch, in ...any) [
 
 // merges turns patchesStrategicMerge into patches: a path, or a patch in place.
 func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch {
+	const field = "patchesStrategicMerge"
+	entries = kept(entries, func(i int, entry *types.PatchStrategicMerge) bool {
+		text := string(*entry)
+		return text != "" || p.one(&text, files, field, i)
+	})
 	var patches []types.Patch
 	for _, entry := range entries {
 		if text := string(entry); isInline(text) {
@@ -208,7 +213,7 @@ func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch
 			patches = append(patches, types.Patch{Path: text})
 		}
 	}
-	return p.patches("patchesStrategicMerge", patches)
+	return p.patches(field, patches)
 }
 
 // replacements leaves out those of addresses, as everything else that is one.

@@ -36,7 +36,7 @@ func newVeil(c *closure, shown map[string][]byte) *veil {
 	return v
 }
 
-// secretFiles adds the files of the Secret generators of a kustomization, and whether each has lines with names and values.
+// secretFiles adds the files of the Secret generators of a kustomization, and whether one of them reads names and values from its lines.
 func secretFiles(dir string, k *types.Kustomization, files map[string]bool) {
 	for _, g := range k.SecretGenerator {
 		for _, source := range g.FileSources {
@@ -44,7 +44,9 @@ func secretFiles(dir string, k *types.Kustomization, files map[string]bool) {
 			if !named {
 				path = source
 			}
-			files[join(dir, path)] = false
+			if at := join(dir, path); !files[at] {
+				files[at] = false
+			}
 		}
 		for _, path := range append(g.EnvSources[:len(g.EnvSources):len(g.EnvSources)], g.EnvSource) {
 			files[join(dir, path)] = true

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -111,5 +112,21 @@ func TestAllHidden(t *testing.T) {
 	list := data["n"].([]any)
 	if data["k"] != conceal.Hidden || list[0] != conceal.Hidden || list[1] != nil || meta["labels"].(map[string]any)["l"] != conceal.Hidden {
 		t.Errorf("shows what it holds: %v", got)
+	}
+}
+
+// TestSecretFiles: a file that one generator reads by lines has names to keep, whatever another one takes it for.
+func TestSecretFiles(t *testing.T) {
+	of := func(files, envs []string) types.SecretArgs {
+		return types.SecretArgs{GeneratorArgs: types.GeneratorArgs{KvPairSources: types.KvPairSources{FileSources: files, EnvSources: envs}}}
+	}
+	lines, whole := of(nil, []string{"a.env"}), of([]string{"a.env", "key=b"}, nil)
+	for _, list := range [][]types.SecretArgs{{lines, whole}, {whole, lines}} {
+		got := map[string]bool{}
+		secretFiles("dir", &types.Kustomization{SecretGenerator: list}, got)
+		isLines, found := got[filepath.Join("dir", "b")]
+		if !got[filepath.Join("dir", "a.env")] || isLines || !found {
+			t.Errorf("%v", got)
+		}
 	}
 }

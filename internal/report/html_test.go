@@ -81,9 +81,10 @@ func TestPageTells(t *testing.T) {
 	run := hostileRun("in-everything")
 	run.Plan.Against = "in-plan"
 	run.Outdated[0].Latest = "in-outdated"
+	run.Outdated = append(run.Outdated, Outdated{Chart: "unpublished"})
 	run.Outline[0].Name = "in-outline"
 	page := written(t, "html", run)
-	for _, text := range []string{"in-plan", "in-outdated", "in-outline"} {
+	for _, text := range []string{"in-plan", "in-outdated", "in-outline", "unpublished: - · wanted - · latest -"} {
 		if !strings.Contains(page, text) {
 			t.Errorf("%s is not on the page", text)
 		}
