@@ -37,7 +37,7 @@ func version(obj *manifest.Object) string {
 	return version
 }
 
-// servedVersion is true of the versions that some release of the controllers served.
+// servedVersion is true of the versions that some release of the controllers served. Kustomizations of older versions are left out before.
 func servedVersion(obj *manifest.Object) bool {
 	return obj.APIVersion == stored(obj) || NewestFlux.Serve(obj.APIVersion, obj.Kind).Known
 }

@@ -119,7 +119,7 @@ func (p *azureProvider) exchange(ctx context.Context, host, token string) (strin
 	}
 	failed := &TokenError{Realm: "https://" + host, Code: resp.StatusCode}
 	if resp.StatusCode != http.StatusOK {
-		failed.Reason = refusalReason(resp.Header.Get("Content-Type"), string(body))
+		failed.Reason = scrub(refusalReason(resp.Header.Get("Content-Type"), string(body)), token)
 		return "", failed
 	}
 	var answer struct {

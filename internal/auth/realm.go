@@ -85,7 +85,7 @@ func checkRealm(realm string, registry *url.URL, ambient bool) (*url.URL, error)
 
 func sameHostname(a, b *url.URL) bool { return strings.EqualFold(a.Hostname(), b.Hostname()) }
 
-// realmGuard watches the connections of one registry and of its token servers. A token server whose name leads to an
+// realmGuard watches the connections of one registry and of its token servers; without a registry it guards nothing. A token server whose name leads to an
 // inside address is refused, unless the registry is inside as well: a registry on the public Internet has no business
 // there, one in a company's network has.
 type realmGuard struct {

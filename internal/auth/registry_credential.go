@@ -106,7 +106,7 @@ func fingerprint(parts ...string) string {
 }
 
 // maxRemembered bounds how many secrets are looked for in messages. Tokens of a long run push out older ones.
-const maxRemembered = 64
+const maxRemembered = 128
 
 // secretSet is what was sent to some server, to keep it out of what that server says.
 type secretSet struct {

@@ -94,6 +94,8 @@ func TestSet(t *testing.T) {
 		"tag and anchor":      {"a: &x !!str\n  OLD\n", "new", "a: &x !!str\n  new\n"},
 		"literal block":       {"a: |  # c\n    OLD\n\nb: 1\n", "new", "a: |-  # c\n    new\n\nb: 1\n"},
 		"folded block":        {"a:\n  - >+2\n      OLD\n\n  - x\n", "new", "a:\n  - >-\n      new\n\n  - x\n"},
+		"block in an item":    {"- a: |2\n    OLD\n  b: y\n", "new", "- a: |-\n    new\n  b: y\n"},
+		"block, two dashes":   {"x:\n- - a: |1\n     OLD\n    b: y\n", "new", "x:\n- - a: |-\n     new\n    b: y\n"},
 		"block at the end":    {"a: |\n  OLD", "new", "a: |-\n  new"},
 		"block with CRLF":     {"a: |\r\n  OLD\r\nb: 1\r\n", "new", "a: |-\r\n  new\r\nb: 1\r\n"},
 		"more lines, CRLF":    {"a: |\r\n  OLD\r\nb: 1\r\n", "new\nmore\n", "a: |\r\n  new\r\n  more\r\nb: 1\r\n"},

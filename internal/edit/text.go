@@ -164,10 +164,18 @@ func (d *Document) span(n *yaml.Node) (start, end int, err error) {
 	return at, at + length, nil
 }
 
-// depth is how far the line of an offset is indented.
+// depth is the indentation of the collection that has the scalar at an offset: of its key, or of the dash of its item.
 func (d *Document) depth(at int) int {
 	line := d.text[bytes.LastIndexAny(d.text[:at], "\r\n")+1 : at]
-	return len(line) - len(bytes.TrimLeft(line, " "))
+	depth := len(line) - len(bytes.TrimLeft(line, " "))
+	for bytes.HasPrefix(line[depth:], []byte("- ")) {
+		key := len(line) - len(bytes.TrimLeft(line[depth+1:], " "))
+		if key == len(line) {
+			break
+		}
+		depth = key
+	}
+	return depth
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
@@ -229,7 +237,7 @@ func Texts(text []byte, root *yaml.Node) []Span {
 }
 
 // block is the length of the header of a block scalar and its lines with content; blank lines at its end are not part of it. A header
-// such as |2- says how much deeper the text is than what it belongs to, which is on the line of the header or deeper.
+// such as |2- says how much deeper the text is than the collection that has it, whose indentation is depth.
 func block(text []byte, depth int) int {
 	if text[0] != '|' && text[0] != '>' {
 		return 0

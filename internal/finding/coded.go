@@ -133,7 +133,7 @@ type Problem struct {
 }
 
 func (p *Problem) Error() string {
-	if p.Text == "" {
+	if p.Text == "" && p.Err != nil {
 		return p.Err.Error()
 	}
 	return p.Text

@@ -50,7 +50,7 @@ func ReleaseReference(hr *helmv2.HelmRelease) (kind, namespace, name string) {
 // externalArtifact is a kind that only ArtifactGenerators fill here.
 const externalArtifact = sourcev1.ExternalArtifactKind
 
-// ReleaseSource finds the object that a release takes its chart from. The errors about references that are not allowed are
+// ReleaseSource finds the object that a release takes its chart from. The errors about references that are not allowed
 // have the code [finding.ForbiddenReference].
 func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 	if hr.Spec.Chart != nil {

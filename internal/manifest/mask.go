@@ -135,8 +135,11 @@ func concealsLine(text []byte, line int) bool {
 // holdsSecret reports whether a document that may not be parsed contains a Secret, or what makes or patches one.
 // References to Secrets are not meant.
 func holdsSecret(text []byte) bool {
-	return bytes.Contains(text, []byte("secretGenerator")) || mentionsSecret(text) && (bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || secretText().Match(text))
+	return secretGenerator().Match(text) || mentionsSecret(text) && (bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || secretText().Match(text))
 }
+
+// secretGenerator matches the field of a kustomization in any case, in which kustomize takes it.
+var secretGenerator = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?i:secretGenerator)") })
 
 // secretText matches the head of a Secret, and the fields of one and of what makes it.
 var secretText = sync.OnceValue(func() *regexp.Regexp {

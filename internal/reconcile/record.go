@@ -11,6 +11,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -144,7 +145,7 @@ func (r *Result) noteChart(c store.ReleasedChart) {
 func (r *Result) content() map[string]any {
 	concealed := r.Object.Object.Conceal(r.Object.Content)
 	// Annotations may quote whole manifests: it is not enough to look at the fields that are URLs.
-	content, _ := withTexts(concealed, auth.RedactText).(map[string]any)
+	content, _ := conceal.Fields(concealed, func(_, text string) string { return auth.RedactText(text) }).(map[string]any)
 	keepValues(content, concealed)
 	for key, value := range r.notes {
 		annotate(content, key, auth.RedactText(value))
@@ -165,27 +166,6 @@ func annotate(content map[string]any, key, value string) {
 	annotations[key] = value
 }
 
-// withTexts copies a value of JSON with every string but the keys of maps replaced.
-func withTexts(value any, replace func(string) string) any {
-	switch v := value.(type) {
-	case string:
-		return replace(v)
-	case []any:
-		list := make([]any, len(v))
-		for i, item := range v {
-			list[i] = withTexts(item, replace)
-		}
-		return list
-	case map[string]any:
-		fields := make(map[string]any, len(v))
-		for key, item := range v {
-			fields[key] = withTexts(item, replace)
-		}
-		return fields
-	}
-	return value
-}
-
 // keepValues gives the values of a release back their URLs as they were written, without passwords: what is in a query
 // there is configuration. What came from a Secret is concealed before.
 func keepValues(content map[string]any, concealed any) {
@@ -193,7 +173,7 @@ func keepValues(content map[string]any, concealed any) {
 	given, _ := whole["spec"].(map[string]any)
 	spec, _ := content["spec"].(map[string]any)
 	if values, ok := given["values"]; ok && content["kind"] == "HelmRelease" && spec != nil {
-		spec["values"] = withTexts(values, auth.RedactLogins)
+		spec["values"] = conceal.Fields(values, func(_, text string) string { return auth.RedactLogins(text) })
 	}
 }
 

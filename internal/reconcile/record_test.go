@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
 func TestRedacted(t *testing.T) {
 	t.Parallel()
 	given := map[string]any{"a": []any{"http://c:pa55@d.test", int64(7), nil}, "b": map[string]any{"c": "http://d?e=pa55"}}
-	got, ok := withTexts(given, auth.RedactText).(map[string]any)
+	got, ok := conceal.Fields(given, func(_, text string) string { return auth.RedactText(text) }).(map[string]any)
 	if !ok {
 		t.Fatal("another type")
 	}

@@ -33,9 +33,9 @@ const (
 // Cosign looks for a cosign signature of the subject, as a manifest under the digest's .sig tag or as a sigstore bundle
 // that refers to the digest, and returns who made the first one that counts.
 //
-// The error is one of something unsigned, a [*RefusedError], or one of a limit if the registry has answered completely, and a
-// [*SettingsError] if the options are wrong. Anything else is a failure to find out, which is never taken for an
-// answer.
+// If the registry has answered completely, the error says that nothing is signed or that a limit is exceeded, or is a
+// [*RefusedError]. It is a [*SettingsError] if the options are wrong. Any other error is a failure to find out, which is never
+// taken for an answer.
 func Cosign(ctx context.Context, s Subject, o CosignOptions) (*Signer, error) {
 	r, err := newReader(s)
 	if err != nil {

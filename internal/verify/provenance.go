@@ -47,8 +47,8 @@ func keyringHint(content []byte) string {
 // Provenance checks a chart's provenance file as `helm verify` does: that one of the keys signed it, and that the
 // archive under its file name has the hash that it says. It reads the archive to its end.
 //
-// The error is one of something unsigned if there is no provenance, a [*RefusedError], or one of a limit. Anything else is
-// from the archive's reader.
+// The error says that there is no provenance or that a limit is exceeded, or is a [*RefusedError]. Any other error is from the
+// archive's reader.
 func Provenance(archive io.Reader, file string, provenance []byte, ring *Keyring) (*Signer, error) {
 	switch {
 	case len(provenance) == 0:

@@ -74,8 +74,8 @@ func (a *answer) mediaType() string {
 	return kind
 }
 
-// get returns answers of any status, from memory if they will do. What names the thing in the error of the limit; the digest is that
-// of what is known by one, else empty.
+// get returns answers of any status, from memory if they will do. An error of the limit calls it what; the digest is empty
+// unless it is known by one.
 func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string, d digest.Digest) (*answer, error) {
 	m := r.subject.Memory
 	if a, found := m.recall(u.String(), d != ""); found && int64(len(a.content)) <= limit {

@@ -93,7 +93,7 @@ var imports = map[string][]string{
 		"internal/manifest", "internal/operator", "internal/resolve", "internal/values", "internal/verify",
 	},
 	"internal/reconcile": {
-		"internal/admission", "internal/auth", "internal/blob", "internal/cache", "internal/chart", "internal/credential", "internal/digest",
+		"internal/admission", "internal/auth", "internal/blob", "internal/cache", "internal/chart", "internal/conceal", "internal/credential", "internal/digest",
 		"internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/fetch/helmrepo", "internal/fetch/oci",
 		"internal/file", "internal/finding", "internal/generate", "internal/index", "internal/inventory", "internal/lock", "internal/manifest",
 		"internal/operator", "internal/policy", "internal/resolve", "internal/status", "internal/store", "internal/tree", "internal/validate",
