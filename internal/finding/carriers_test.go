@@ -44,8 +44,8 @@ var shared = map[Code]map[string]string{
 // functions return codes without being methods of an error.
 var functions = []string{"OfStatus", "codeOfOne", "CodeOf", "TLSCode", "networkCode", "requestCode"}
 
-// TestCarriers holds the errors to one code in one place: what an error is about is said by its type, and nowhere else.
-// Several may carry a code only if each knows another fact.
+// TestCarriers holds types of errors to one code in one place: several may carry a code only if each knows another fact. A Problem
+// without a type of its own has the code of the place where it is made, and is not looked at.
 func TestCarriers(t *testing.T) {
 	names := constants(t)
 	carriers := map[Code][]string{}
