@@ -52,7 +52,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	entries map[Key]*entry
-	bytes   int64 // of those without users
+	idle    []*entry // without users, the one that was used longest ago first
+	bytes   int64    // of idle
 	files   map[*File]bool
 }
 
@@ -65,10 +66,11 @@ type entry struct {
 	warnings []error
 	err      error
 	users    int
+	dropped  bool // no longer found by its key
 }
 
 // NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept. What has a
-// digest is looked up in the cache first, and kept there; the cache may be nil. Its files are made by create.
+// digest is looked up in the cache first, and kept there; nil if there is none. Its files are made by create.
 func NewPool(kept int64, c *cache.Cache, create func() (*File, error)) *Pool {
 	if kept <= 0 {
 		kept = DefaultKept
@@ -134,8 +136,8 @@ func (p *Pool) enter(key Key) (e *entry, first bool) {
 		e = &entry{key: key, done: make(chan struct{})}
 		p.entries[key.shared()] = e
 	}
-	if e.users == 0 && e.file != nil {
-		p.bytes -= e.file.Size()
+	if e.users == 0 && found {
+		p.wake(e)
 	}
 	e.users++
 	return e, !found
@@ -200,23 +202,39 @@ func (p *Pool) cached(key Key, file *File, limit int64) bool {
 	return false
 }
 
-// leave ends the use of an entry, and discards it if no more is kept.
+// leave ends the use of an entry, and discards the longest unused ones if there are too many.
 func (p *Pool) leave(e *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.users--; e.users > 0 || e.file == nil {
 		return
 	}
-	size := e.file.Size()
-	if p.bytes+size <= p.kept {
-		p.bytes += size
+	if e.dropped {
+		p.discard(e.file)
 		return
 	}
-	p.drop(e)
-	p.discard(e.file)
+	p.idle = append(p.idle, e)
+	for p.bytes += e.file.Size(); p.bytes > p.kept && len(p.idle) > 0; {
+		oldest := p.idle[0]
+		p.wake(oldest)
+		p.drop(oldest)
+		p.discard(oldest.file)
+	}
+}
+
+// wake takes an entry out of the idle ones.
+func (p *Pool) wake(e *entry) {
+	for i, other := range p.idle {
+		if other == e {
+			p.idle = append(p.idle[:i], p.idle[i+1:]...)
+			p.bytes -= e.file.Size()
+			return
+		}
+	}
 }
 
 func (p *Pool) drop(e *entry) {
+	e.dropped = true
 	delete(p.entries, e.key.shared())
 }
 
@@ -235,7 +253,7 @@ func (p *Pool) Close() error {
 	for f := range p.files {
 		failed = errors.Join(failed, f.Close())
 	}
-	p.entries, p.bytes, p.files = map[Key]*entry{}, 0, map[*File]bool{}
+	p.entries, p.idle, p.bytes, p.files = map[Key]*entry{}, nil, 0, map[*File]bool{}
 	return failed
 }
 

@@ -242,9 +242,9 @@ func TestReadErrors(t *testing.T) {
 		if _, err := Scan(r); !errors.Is(err, broken) {
 			t.Errorf("after %q: %v", before, err)
 		}
-	}
-	if _, err := Scan(stuck{}); !errors.Is(err, io.ErrNoProgress) {
-		t.Errorf("no progress: %v", err)
+		if _, err := Scan(io.MultiReader(strings.NewReader(before), stuck{})); !errors.Is(err, io.ErrNoProgress) {
+			t.Errorf("no progress after %q: %v", before, err)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // positionsVersion is another one when Scan begins to see charts elsewhere in the same bytes, or to judge them otherwise.
-const positionsVersion = 3
+const positionsVersion = 4
 
 // ErrAltered is a chart whose lines are not those that its position was made for.
 var ErrAltered = errors.New("the index is not the one that the positions of its charts were made for")

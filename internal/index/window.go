@@ -7,7 +7,7 @@ import (
 )
 
 // maxLine is the longest line that is recognised, with its end. A longer one is left to the full parser.
-const maxLine = 256 << 10
+const maxLine = 1 << 20
 
 // A window is the part of a stream that is in memory.
 type window struct {
@@ -20,6 +20,7 @@ type window struct {
 type stream struct {
 	from io.Reader
 	size int64
+	idle int // reads of nothing in a row
 	err  error
 }
 
@@ -28,10 +29,22 @@ func newWindow(r io.Reader, size int64) *window {
 	return &window{Reader: bufio.NewReaderSize(s, int(min(size, maxLine))), stream: s}
 }
 
-// Read implements io.Reader, for the window.
+// maxIdle is how often in a row a stream may have nothing without being over.
+const maxIdle = 100
+
+// Read implements io.Reader, for the window. An error stays.
 func (s *stream) Read(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
 	n, err := s.from.Read(p)
 	s.size += int64(n)
+	if s.idle++; n > 0 {
+		s.idle = 0
+	}
+	if err == nil && s.idle == maxIdle {
+		err = io.ErrNoProgress
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		s.err = err
 	}

@@ -107,9 +107,10 @@ type keptIndex struct {
 	Tag helmrepo.Tag `json:"tag,omitempty"`
 }
 
-// readIndex returns the index of a repository. If that has tags, it is the one in the cache, unless the server has another one by
-// now, which is asked unless the run opens no connection. Else it is downloaded into a sink, which has to last as long as the
-// index. If it has the tag known, the error is [helmrepo.ErrNotModified]; other errors have a reason.
+// readIndex returns the index of a repository. If the repository has tags, it is the one in the cache, unless the server has another
+// one by now; the server is asked unless the run opens no connection. Else the index is downloaded into a sink, which has to last as
+// long as the index. If the server's index still has the tag in known, the error is [helmrepo.ErrNotModified]; other errors have a
+// reason.
 func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*indexFile, error) {
 	_, server := repo.indexed.(*helmrepo.Repository)
 	if server && known != "" && r.o.Offline {
@@ -147,19 +148,21 @@ func (r *Reconciler) indexInCache(repo *repository, d digest.Digest) *indexFile 
 	if !ok {
 		return nil
 	}
-	r.files.add(view)
 	if size > r.o.IndexMax {
+		_ = view.Close()
 		return nil
 	}
 	offsets, ok := r.positions(repo, d, size)
 	if !ok {
 		var err error
 		if offsets, err = rescan(view, size, d); err != nil {
+			_ = view.Close()
 			r.discardAltered(err)
 			return nil
 		}
 		r.keepPositions(repo, d, offsets)
 	}
+	r.files.add(view)
 	return &indexFile{in: r.store.Dir(), offsets: offsets, revision: d, file: view, size: size, cached: true}
 }
 

@@ -75,13 +75,12 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 	if err != nil {
 		return err
 	}
-	p.file = file
 	if file.owner != p.key || file.in != p.r.store.Dir() {
 		if file, err = p.copyIndex(ctx, repo, file); err != nil {
 			return err
 		}
-		p.file = file
 	}
+	p.file = file
 	p.fingerprint, p.tag = repo.fingerprint(), file.tag
 	p.storedIndex(p.obj, file)
 	return nil

@@ -30,7 +30,7 @@ type indexFile struct {
 	tag      helmrepo.Tag
 	file     io.ReaderAt
 	size     int64
-	cached   bool // file is in the cache, and need not have the digest
+	cached   bool // file is in the cache: who copies it compares the digest
 }
 
 func (f *indexFile) open() *index.Index { return index.Open(f.file, f.offsets) }

@@ -215,7 +215,9 @@ func (o *ociRepository) pinTag(ctx context.Context, tag string, atOnce bool) (di
 	}
 	d, artifact, err := o.Pin(ctx, tag)
 	if artifact != nil {
-		_, err = o.r.artifacts.Do(ctx, chartKey{o.identity, "", d.String()}, func() (*oci.Artifact, error) { return artifact, nil })
+		key := chartKey{o.identity, "", d.String()}
+		o.r.artifacts.Forget(key) // another object may have failed to get it
+		_, err = o.r.artifacts.Do(ctx, key, func() (*oci.Artifact, error) { return artifact, nil })
 	}
 	return d, err
 }

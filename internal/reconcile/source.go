@@ -17,7 +17,7 @@ import (
 // Artifact is what the object has in storage, nil if nothing is.
 func (r *Result) Artifact() *meta.Artifact { return r.common.artifact }
 
-// charts are the published charts of an object. It is an error with a reason if there are none: the
+// charts are the published charts of an object. Without any, the error has a reason: the
 // object is of another kind, or nothing of it was ever fetched. Whether the object is ready does not matter: a
 // repository that is down serves what it had.
 func (r *Result) charts(ctx context.Context, w *remarks) (charts, error) {

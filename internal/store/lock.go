@@ -74,7 +74,7 @@ func (s *Store) turn(key Key) chan struct{} {
 	return s.turns[key]
 }
 
-// A holding is a view under a lock: no one else changes what it shows.
+// A holding is what the holder of a lock knows of the object: no one else changes that.
 type holding struct {
 	view   *view
 	record atomic.Pointer[[]byte] // as it was last read or written, nil if it was not

@@ -11,7 +11,7 @@ import (
 )
 
 // A view is the artifacts directory, with the directories in it that are in use, each opened once: what is done in them is
-// then one system call, and no walk from the top. That of an object stays open while the object is locked or read. One that
+// then one system call, and no walk from the top. One that is closed in between is opened again. One that
 // was removed since shows nothing and takes nothing: a caller that finds this out calls forget, and tries again. It is safe
 // for use by many goroutines.
 type view struct {
@@ -39,7 +39,7 @@ func (v *view) forget() {
 	v.dropAll()
 }
 
-// leave closes the directory of an object, which no one holds any longer.
+// leave closes the directory of an object that its caller no longer needs.
 func (v *view) leave(dir string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -47,7 +47,7 @@ func ParseDigest(text string) (digest.Digest, error) {
 }
 
 // Manifest gets what a digest names. Of an index it takes the manifest for linux/amd64, as Flux does; without one, the
-// only manifest in it that is a Helm chart. The error is ErrUnparsable if what is there is no manifest.
+// only manifest in it that is a Helm chart. The error matches [ErrUnparsable] if that is no manifest.
 func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, error) {
 	a := &Artifact{}
 	err := r.operation(ctx, func(ctx context.Context, x *exchange) error { return x.artifact(ctx, d, a, 0) })
