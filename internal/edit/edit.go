@@ -38,13 +38,12 @@ type Document struct {
 	instead [][]byte           // the texts of documents that take its place
 }
 
-// splice replaces the bytes from start to end, offsets in the text of a document, by the text of a scalar.
+// splice replaces the bytes from start to end, offsets in the text of a document.
 type splice struct {
-	node       *yaml.Node
+	node       *yaml.Node // a scalar that gets a value, or a mapping that gets fields
 	value      string
 	start, end int
 	text       string
-	inserted   [2]string // a key and its value behind those of the mapping node, which replace nothing
 	fields     *fieldsEdit
 }
 
@@ -210,10 +209,6 @@ func (d *Document) safeSplices(refusals map[*yaml.Node]error, budget *int) []spl
 	if d.safe(d.splices) {
 		return d.splices
 	}
-	if whole(d.splices) { // they belong together
-		refusals[nil] = fmt.Errorf("the fields cannot be edited without changing something else")
-		return nil
-	}
 	return d.safeAmong(d.splices, nil, refusals, budget)
 }
 
@@ -231,6 +226,9 @@ func (d *Document) safeAmong(edits, kept []splice, refusals map[*yaml.Node]error
 		default:
 			for _, s := range part {
 				refusals[s.node] = fmt.Errorf("the value cannot be replaced without changing something else")
+				if s.fields != nil {
+					refusals[s.node] = fmt.Errorf("the fields cannot be edited without changing something else")
+				}
 			}
 		}
 	}
@@ -252,48 +250,33 @@ func spliced(text []byte, splices []splice) []byte {
 	return out.Bytes()
 }
 
-// safe reports whether the document with its edits differs from what it was in the edited values and nothing else. It
+// safe reports whether the document with its edits is what they ask for and nothing else, and has the comments that it had. It
 // makes the rest of this package harmless where it misreads a text.
 func (d *Document) safe(splices []splice) bool {
 	if len(splices) == 0 {
 		return true
 	}
-	if whole(splices) {
-		return d.asExpected(splices)
-	}
-	wanted := make(map[*yaml.Node]string, len(splices))
-	inserted := map[*yaml.Node][2]string{}
-	for _, s := range splices {
-		if s.inserted != [2]string{} {
-			inserted[s.node] = s.inserted
-			continue
+	edits, commented := map[*yaml.Node][]splice{}, false
+	var moved []string
+	for i, s := range splices {
+		if i > 0 && s.start < splices[i-1].end {
+			return false // they overlap
 		}
-		wanted[s.node] = s.value
+		edits[s.node] = append(edits[s.node], s)
+		if s.fields != nil {
+			commented, moved = true, append(moved, s.fields.moved...)
+		}
 	}
 	after, err := parse(spliced(d.text, splices))
-	return err == nil && same(d.Root, after, wanted, inserted)
-}
-
-func same(before, after *yaml.Node, wanted map[*yaml.Node]string, inserted map[*yaml.Node][2]string) bool {
-	if before == nil || after == nil {
-		return before == after
-	}
-	if pair, ok := inserted[before]; ok && !without(after, pair) {
+	if err != nil || after == nil || !alike(expected(d.Root, edits), after) {
 		return false
 	}
-	if before.Kind != after.Kind || before.Anchor != after.Anchor || len(before.Content) != len(after.Content) ||
-		before.HeadComment != after.HeadComment || before.LineComment != after.LineComment || before.FootComment != after.FootComment {
-		return false
+	more := commentsOf(after)
+	for line, n := range commentsOf(d.Root) {
+		more[line] -= n
 	}
-	if value, edited := wanted[before]; edited {
-		explicit := before.Style&yaml.TaggedStyle != 0 && before.Tag == after.Tag
-		return after.Value == value && (after.ShortTag() == "!!str" || explicit)
-	}
-	if before.Value != after.Value || before.Tag != after.Tag {
-		return false
-	}
-	for i := range before.Content {
-		if !same(before.Content[i], after.Content[i], wanted, inserted) {
+	for line, n := range more {
+		if n > 0 && !commented || n < 0 && !slices.Contains(moved, line) {
 			return false
 		}
 	}

@@ -23,11 +23,10 @@ type Field struct {
 
 // fieldsEdit is a change of whole fields of one mapping: those that take the place of a key, or stand behind it.
 type fieldsEdit struct {
-	mapping *yaml.Node
-	key     string
-	behind  bool // key stays
-	fields  []Field
-	moved   []string // comments that another document gets
+	key    string
+	behind bool // key stays
+	fields []Field
+	moved  []string // comments that another document gets
 }
 
 // ReplaceField replaces a key and its value by other fields; with none, it removes them. Comments in what goes are
@@ -44,9 +43,9 @@ func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, 
 	if err != nil {
 		return err
 	}
-	e := &fieldsEdit{mapping: mapping, key: key, fields: fields, moved: moved}
+	e := &fieldsEdit{key: key, fields: fields, moved: moved}
 	if mapping.Style&yaml.FlowStyle != 0 {
-		return d.replaceInFlow(e, i, start, end)
+		return d.replaceInFlow(mapping, e, i, start, end)
 	}
 	indent, err := d.indentation(start)
 	if err != nil {
@@ -59,34 +58,34 @@ func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, 
 	for _, comment := range lostComments(mapping.Content[i], mapping.Content[i+1], removed, fields, moved) {
 		text.WriteString(indent + comment + ending)
 	}
-	writeFields(&text, fields, indent, ending)
+	text.WriteString(blockOf(fields, indent, ending))
 	if len(removed) == len(strings.TrimRight(removed, "\r\n")) { // the last line of a file
 		trimmed := strings.TrimSuffix(text.String(), ending)
 		text.Reset()
 		text.WriteString(trimmed)
 	}
-	d.add(splice{start: start - len(indent), end: next, text: text.String(), fields: e})
+	d.put(splice{node: mapping, start: start - len(indent), end: next, text: text.String(), fields: e})
 	return nil
 }
 
-func (d *Document) replaceInFlow(e *fieldsEdit, i, start, end int) error {
+func (d *Document) replaceInFlow(mapping *yaml.Node, e *fieldsEdit, i, start, end int) error {
 	if len(e.fields) == 0 {
 		switch {
-		case i+2 < len(e.mapping.Content):
-			at, err := d.position(e.mapping.Content[i+2])
+		case i+2 < len(mapping.Content):
+			at, err := d.position(mapping.Content[i+2])
 			if err != nil {
 				return err
 			}
 			end = at
 		case i > 0:
-			_, at, err := d.pair(e.mapping, i-2)
+			_, at, err := d.pair(mapping, i-2)
 			if err != nil {
 				return err
 			}
 			start = at
 		}
 	}
-	d.add(splice{start: start, end: end, text: flowOf(e.fields), fields: e})
+	d.put(splice{node: mapping, start: start, end: end, text: flowOf(e.fields), fields: e})
 	return nil
 }
 
@@ -105,9 +104,9 @@ func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field
 	if err != nil {
 		return err
 	}
-	e := &fieldsEdit{mapping: mapping, key: after, behind: true, fields: fields}
+	e := &fieldsEdit{key: after, behind: true, fields: fields}
 	if mapping.Style&yaml.FlowStyle != 0 {
-		d.add(splice{start: end, end: end, text: ", " + flowOf(fields), fields: e})
+		d.put(splice{node: mapping, start: end, end: end, text: ", " + flowOf(fields), fields: e})
 		return nil
 	}
 	indent, err := d.indentation(start)
@@ -115,10 +114,8 @@ func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field
 		return err
 	}
 	end += len(bytes.TrimRight(d.text[end:end+LineLength(d.text[end:])], "\r\n"))
-	var text strings.Builder
 	ending := d.ending()
-	writeFields(&text, fields, indent, ending)
-	d.add(splice{start: end, end: end, text: ending + strings.TrimSuffix(text.String(), ending), fields: e})
+	d.put(splice{node: mapping, start: end, end: end, text: ending + strings.TrimSuffix(blockOf(fields, indent, ending), ending), fields: e})
 	return nil
 }
 
@@ -303,104 +300,33 @@ func Render(fields []Field, like []byte) []byte {
 	if len(like) == 0 {
 		d.text = []byte("\n")
 	}
+	return []byte(blockOf(fields, "", d.ending()))
+}
+
+// blockOf is the text of fields in block style.
+func blockOf(fields []Field, indent, ending string) string {
 	var text strings.Builder
-	writeFields(&text, fields, "", d.ending())
-	return []byte(text.String())
-}
-
-func writeFields(w *strings.Builder, fields []Field, indent, ending string) {
-	for _, f := range fields {
-		w.WriteString(indent + scalarOf(Field{Value: f.Key}) + ":")
-		if f.Fields == nil && f.Items == nil && f.List == nil {
-			w.WriteString(" " + scalarOf(f))
-		}
-		if f.Comment != "" {
-			w.WriteString(" " + f.Comment)
-		}
-		w.WriteString(ending)
-		writeFields(w, f.Fields, indent+"  ", ending)
-		for _, item := range f.Items {
-			w.WriteString(indent + "- " + scalarOf(Field{Value: item}) + ending)
-		}
-		for _, item := range f.List {
-			var text strings.Builder
-			writeFields(&text, item, indent+"  ", ending)
-			w.WriteString(indent + "- " + strings.TrimPrefix(text.String(), indent+"  "))
-		}
+	for line := range strings.Lines(encoded(nodesOf(fields, false), 0)) {
+		text.WriteString(indent + strings.TrimSuffix(line, "\n") + ending)
 	}
+	return text.String()
 }
 
+// flowOf is their text in flow style, without the braces around it.
 func flowOf(fields []Field) string {
-	var parts []string
-	for _, f := range fields {
-		text := scalarOf(f)
-		if f.Fields != nil {
-			text = "{" + flowOf(f.Fields) + "}"
-		}
-		if f.Items != nil {
-			var items []string
-			for _, item := range f.Items {
-				items = append(items, scalarOf(Field{Value: item}))
-			}
-			text = "[" + strings.Join(items, ", ") + "]"
-		}
-		if f.List != nil {
-			var items []string
-			for _, item := range f.List {
-				items = append(items, "{"+flowOf(item)+"}")
-			}
-			text = "[" + strings.Join(items, ", ") + "]"
-		}
-		parts = append(parts, scalarOf(Field{Value: f.Key})+": "+text)
-	}
-	return strings.Join(parts, ", ")
+	return strings.TrimSuffix(strings.TrimPrefix(encoded(nodesOf(fields, true), yaml.FlowStyle), "{"), "}\n")
 }
 
-func scalarOf(f Field) string {
-	if f.Literal || staysText(f.Value) {
-		return f.Value
+// encoded is the text of a mapping, "" if it is empty or cannot be written: no edit is safe then.
+func encoded(content []*yaml.Node, style yaml.Style) string {
+	var text bytes.Buffer
+	e := yaml.NewEncoder(&text)
+	e.SetIndent(2)
+	e.CompactSeqIndent()
+	if len(content) == 0 || e.Encode(&yaml.Node{Kind: yaml.MappingNode, Content: content, Style: style}) != nil || e.Close() != nil {
+		return ""
 	}
-	return quoted(f.Value)
-}
-
-// add adds an edit in the order of the text.
-func (d *Document) add(s splice) {
-	at := 0
-	for at < len(d.splices) && d.splices[at].start <= s.start {
-		at++
-	}
-	d.splices = slices.Insert(d.splices, at, s)
-}
-
-// whole reports whether edits of whole fields are among those of a document.
-func whole(splices []splice) bool {
-	return slices.ContainsFunc(splices, func(s splice) bool { return s.fields != nil })
-}
-
-// asExpected reports whether a document with edits of whole fields is what they ask for, and has no comment less.
-func (d *Document) asExpected(splices []splice) bool {
-	for i := 1; i < len(splices); i++ {
-		if splices[i].start < splices[i-1].end {
-			return false // they overlap
-		}
-	}
-	after, err := parse(spliced(d.text, splices))
-	if err != nil || after == nil || !alike(expected(d.Root, splices), after) {
-		return false
-	}
-	left := commentsOf(after)
-	var moved []string
-	for _, s := range splices {
-		if s.fields != nil {
-			moved = append(moved, s.fields.moved...)
-		}
-	}
-	for line, n := range commentsOf(d.Root) {
-		if left[line] < n && !slices.Contains(moved, line) {
-			return false
-		}
-	}
-	return true
+	return text.String()
 }
 
 func commentsOf(root *yaml.Node) map[string]int {
@@ -423,43 +349,54 @@ func each(n *yaml.Node, visit func(*yaml.Node)) {
 	}
 }
 
-// expected is a document with edits, as nodes.
-func expected(n *yaml.Node, splices []splice) *yaml.Node {
-	out := &yaml.Node{Kind: n.Kind, Tag: n.ShortTag(), Value: n.Value, Anchor: n.Anchor}
-	for _, s := range splices {
-		if s.fields == nil && s.node == n && n.Kind == yaml.ScalarNode {
-			out.Value, out.Tag = s.value, "!!str"
+// expected is a document with the edits of its nodes, as nodes.
+func expected(n *yaml.Node, edits map[*yaml.Node][]splice) *yaml.Node {
+	out := &yaml.Node{Kind: n.Kind, Value: n.Value, Anchor: n.Anchor}
+	if n.Kind != yaml.AliasNode {
+		out.Tag = n.ShortTag()
+	}
+	for _, s := range edits[n] {
+		if s.fields != nil {
+			continue
+		}
+		if out.Value = s.value; n.Style&yaml.TaggedStyle == 0 {
+			out.Tag = "!!str"
 		}
 	}
-	if n.Kind != yaml.MappingNode {
-		for _, c := range n.Content {
-			out.Content = append(out.Content, expected(c, splices))
+	for i, part := range n.Content {
+		out.Content = append(out.Content, expected(part, edits))
+		if n.Kind != yaml.MappingNode || i%2 == 0 {
+			continue
 		}
-		return out
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		pair := []*yaml.Node{expected(n.Content[i], splices), expected(n.Content[i+1], splices)}
-		for _, s := range splices {
-			if e := s.fields; e != nil && e.mapping == n && e.key == n.Content[i].Value {
-				if !e.behind {
-					pair = nil
-				}
-				pair = append(pair, nodesOf(e.fields)...)
+		for _, s := range edits[n] {
+			if s.fields.key != n.Content[i-1].Value {
+				continue
 			}
+			if !s.fields.behind {
+				out.Content = out.Content[:len(out.Content)-2]
+			}
+			out.Content = append(out.Content, nodesOf(s.fields.fields, false)...)
 		}
-		out.Content = append(out.Content, pair...)
 	}
 	return out
 }
 
-func nodesOf(fields []Field) []*yaml.Node {
+// nodesOf are fields as the content of a mapping. In flow style they have no comments.
+func nodesOf(fields []Field, flow bool) []*yaml.Node {
 	var list []*yaml.Node
-	scalar := func(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text} }
+	scalar := func(text string) *yaml.Node {
+		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
+		if !staysText(text) {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n
+	}
 	for _, f := range fields {
-		value := scalar(f.Value)
+		key, value := scalar(f.Key), scalar(f.Value)
+		commented := key
 		switch {
 		case f.Fields != nil:
-			value = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: nodesOf(f.Fields)}
+			value = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: nodesOf(f.Fields, flow)}
 		case f.Items != nil:
 			value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 			for _, item := range f.Items {
@@ -468,12 +405,18 @@ func nodesOf(fields []Field) []*yaml.Node {
 		case f.List != nil:
 			value = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 			for _, item := range f.List {
-				value.Content = append(value.Content, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: nodesOf(item)})
+				value.Content = append(value.Content, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: nodesOf(item, flow)})
 			}
 		case f.Literal:
-			value.Tag = ""
+			value.Tag, value.Style = "", 0
+			fallthrough
+		default:
+			commented = value
 		}
-		list = append(list, scalar(f.Key), value)
+		if !flow {
+			commented.LineComment = f.Comment
+		}
+		list = append(list, key, value)
 	}
 	return list
 }
@@ -482,7 +425,7 @@ func alike(want, got *yaml.Node) bool {
 	if want.Kind != got.Kind || want.Value != got.Value || want.Anchor != got.Anchor || len(want.Content) != len(got.Content) {
 		return false
 	}
-	if want.Kind == yaml.ScalarNode && want.Tag != "" && want.Tag != got.ShortTag() {
+	if want.Tag != "" && want.Tag != got.ShortTag() {
 		return false
 	}
 	for i := range want.Content {

@@ -2,7 +2,6 @@ package edit
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -19,42 +18,8 @@ func (d *Document) Quote(n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
+	d.Keep(n)
 	d.put(splice{node: n, value: n.Value, start: start, end: end, text: quoted(n.Value)})
-	return nil
-}
-
-// Insert adds a key to a mapping, after the key that is named. The value must be a plain text that fits
-// on a line.
-func (d *Document) Insert(mapping *yaml.Node, after, key, value string) error {
-	i := keyIndex(mapping, after)
-	if i < 0 || keyIndex(mapping, key) >= 0 {
-		return fmt.Errorf("there is no %s to put %s behind, or %[2]s is there", after, key)
-	}
-	if !staysText(value) || hasControls(value) {
-		return fmt.Errorf("the new value does not fit on a line")
-	}
-	_, end, err := d.span(mapping.Content[i+1])
-	if err != nil {
-		return err
-	}
-	text := ", " + key + ": " + value
-	if mapping.Style&yaml.FlowStyle == 0 {
-		start, err := d.position(mapping.Content[i])
-		if err != nil {
-			return err
-		}
-		indent, err := d.indentation(start)
-		if err != nil {
-			return err
-		}
-		rest := LineLength(d.text[end:])
-		line := bytes.TrimRight(d.text[end:end+rest], "\r\n")
-		ending := string(d.text[end+len(line) : end+rest])
-		ending = cmp.Or(ending, "\n")
-		end += len(line)
-		text = ending + indent + key + ": " + value
-	}
-	d.put(splice{node: mapping, start: end, end: end, text: text, inserted: [2]string{key, value}})
 	return nil
 }
 
@@ -72,22 +37,11 @@ func keyIndex(mapping *yaml.Node, key string) int {
 
 // put adds an edit in the order of the text.
 func (d *Document) put(s splice) {
-	d.Keep(s.node)
 	if d.edited == nil {
 		d.edited = map[*yaml.Node]int{}
 	}
 	d.edited[s.node] = s.start
-	d.splices = slices.Insert(d.splices, d.from(s.start), s)
-}
-
-// without takes a key with its value out of a mapping. It is false if they are not there.
-func without(mapping *yaml.Node, pair [2]string) bool {
-	i := keyIndex(mapping, pair[0])
-	if i < 0 || mapping.Content[i+1].Value != pair[1] || mapping.Content[i+1].ShortTag() != "!!str" {
-		return false
-	}
-	mapping.Content = slices.Delete(mapping.Content, i, i+2)
-	return true
+	d.splices = slices.Insert(d.splices, d.from(s.start+1), s)
 }
 
 // Region is a part of one line of a file, and what takes its place. Lines and columns count from 1, columns in characters.

@@ -40,7 +40,7 @@ func TestInsert(t *testing.T) {
 		d := Parse([]byte(text))
 		var err error = fmt.Errorf("not parsed")
 		if root := d.documents[0].Root; root != nil {
-			err = d.documents[0].Insert(root.Content[1], "url", "type", "oci")
+			err = d.documents[0].InsertFields(root.Content[1], "url", []Field{{Key: "type", Value: "oci"}})
 		}
 		got, n, refusals := d.Apply()
 		if want == "" {

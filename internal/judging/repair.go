@@ -161,7 +161,9 @@ func (x *fixer) edit(r *finding.Remedy, p marked.Location, kind string) (node *y
 	case r.Quote:
 		return p.Value, p.Value.Value, func() error { return p.Document.Quote(p.Value) }
 	case r.Insert != [2]string{}:
-		return p.Mapping, r.Insert[0] + ": " + r.Insert[1], func() error { return p.Document.Insert(p.Mapping, p.Key.Value, r.Insert[0], r.Insert[1]) }
+		return p.Mapping, r.Insert[0] + ": " + r.Insert[1], func() error {
+			return p.Document.InsertFields(p.Mapping, p.Key.Value, []edit.Field{{Key: r.Insert[0], Value: r.Insert[1]}})
+		}
 	case r.Replace != nil:
 		next = r.Replace(p.Value.Value)
 	default:
