@@ -212,6 +212,9 @@ func TestPipeInterrupted(t *testing.T) {
 	for _, args := range [][]string{
 		{"fetch", "-f", "pipe"},
 		{"validate", "-f", "pipe"},
+		{"validate", "-f", "pipe", "--exit-zero"},
+		{"tree", "-f", "pipe", "--exit-zero"},
+		{"status", "-f", "pipe", "--exit-zero"},
 		{"fetch", "-f", "all.yaml", "--config", "pipe"},
 		{"fetch", "-f", "all.yaml", "--keyring", "pipe"},
 	} {
@@ -251,7 +254,7 @@ func TestPipeInterrupted(t *testing.T) {
 // on, and the exit code says that the run is not complete, with remedies and reports as without.
 func TestValidateInterrupted(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{nil, {"--fix"}, {"--report", "sarif=report.sarif"}} {
+	for _, args := range [][]string{nil, {"--fix"}, {"--exit-zero"}, {"--report", "sarif=report.sarif"}} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
 			s := &stage{t: t, dir: t.TempDir()}
