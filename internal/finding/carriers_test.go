@@ -19,10 +19,6 @@ var shared = map[Code]map[string]string{
 		"finding.OfStatus":  "a server answers 401 or 403",
 		"finding.codeOfOne": "a login was refused in another way: by a certificate, a text, a status of another protocol",
 	},
-	GitReference: {
-		"git.EmptyError": "there is no commit at all",
-		"git.RefError":   "there is none of that name",
-	},
 	InvalidSecret: {
 		"manifest.DuplicateError": "two Secrets have one name",
 		"manifest.SecretError":    "its data cannot be decoded",

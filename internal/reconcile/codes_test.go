@@ -48,7 +48,7 @@ func TestCodeOf(t *testing.T) {
 		{"unsigned", status.ChartVerificationError.Wrap(notSigned("x")), finding.Unsigned},
 		{"refused", status.ChartVerificationError.Wrap(&verify.RefusedError{Problem: finding.Problem{Class: finding.Untrusted, Text: "x"}}), finding.SignatureFailed},
 		{"no keys", status.ChartVerificationError.Wrap(unverifiable("x", missing)), finding.Unverifiable},
-		{"a Git signature", verificationFailure(&git.VerificationError{}), finding.GitUnsigned},
+		{"a Git signature", verificationFailure(&git.VerificationError{Problem: finding.Problem{Code: finding.GitUnsigned}}), finding.GitUnsigned},
 		{"a full disk", status.ArchiveOperationFailed.Wrap(fs.ErrInvalid), finding.Storage},
 		{"something else", errors.New("404 Not Found: x509: unsigned"), finding.Unexpected},
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -163,17 +164,13 @@ func loginFailure(err error) error {
 
 // gitFailure attaches the reason to what became of a fetch.
 func gitFailure(err error) error {
-	var (
-		url    *git.URLError
-		empty  *git.EmptyError
-		verify *git.VerificationError
-	)
+	var verify *git.VerificationError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &url):
+	case finding.CodeOf(err) == finding.InvalidURL:
 		return status.URLInvalid.Wrap(err)
-	case errors.As(err, &empty):
+	case errors.Is(err, git.ErrEmpty):
 		return status.Reason("EmptyGitRepository").Stall(err)
 	case errors.As(err, &verify):
 		return verificationFailure(err)
@@ -234,7 +231,7 @@ func keepOnly(t *fetch.Tree, directories []string) error {
 	for _, dir := range directories {
 		name := inRoot(dir)
 		if info, err := t.Root.Stat(name); err != nil || !info.IsDir() {
-			return &git.SparseError{Dir: dir}
+			return git.NoDirectory(dir)
 		}
 		s.wanted = append(s.wanted, name)
 	}

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -47,21 +47,13 @@ func (s selection) file(name string) bool { return !s.partial() || within(name, 
 func (s selection) dir(name string) bool { return s.file(name) || above(name, s) }
 
 func within(name string, list []string) bool {
-	for _, wanted := range list {
-		if wanted == "." || name == wanted || strings.HasPrefix(name, wanted+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(wanted string) bool {
+		return wanted == "." || name == wanted || strings.HasPrefix(name, wanted+"/")
+	})
 }
 
 func above(name string, list []string) bool {
-	for _, wanted := range list {
-		if strings.HasPrefix(wanted, name+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(wanted string) bool { return strings.HasPrefix(wanted, name+"/") })
 }
 
 // gitWalk visits what is selected below a tree, of no more than so many entries.
@@ -137,9 +129,9 @@ func (s *gitStore) blobs(ctx context.Context, hash plumbing.Hash, selected selec
 }
 
 // checkout writes the selected files of a commit, and of its submodules.
-func (c *clone) checkout(ctx context.Context, u *url.URL, store *gitStore, commit *object.Commit, s selection, into *fetch.Tree) error {
+func (c *clone) checkout(ctx context.Context, store *gitStore, commit *object.Commit, into *fetch.Tree) error {
 	k := &checkout{objects: store.objects, root: into.Root, limits: c.options.Limits}
-	if err := k.write(ctx, commit.TreeHash, s); err != nil {
+	if err := k.write(ctx, commit.TreeHash, newSelection(c.options)); err != nil {
 		return err
 	}
 	into.Files += k.files
@@ -149,19 +141,19 @@ func (c *clone) checkout(ctx context.Context, u *url.URL, store *gitStore, commi
 	if !c.options.RecurseSubmodules || len(k.modules) == 0 {
 		return nil
 	}
-	return c.submodules(ctx, u, store, commit, k.modules, into)
+	return c.submodules(ctx, store, commit, k.modules, into)
 }
 
 func checkSparse(root *os.Root, dirs []string) error {
 	for _, dir := range dirs {
 		name := path.Clean(strings.TrimPrefix(dir, "./"))
 		if !filepath.IsLocal(name) {
-			return &SparseError{Dir: dir}
+			return NoDirectory(dir)
 		}
-		if _, err := root.Stat(name); err != nil {
-			if errors.Is(err, fs.ErrNotExist) {
-				return &SparseError{Dir: dir}
-			}
+		switch _, err := root.Stat(name); {
+		case errors.Is(err, fs.ErrNotExist):
+			return NoDirectory(dir)
+		case err != nil:
 			return err
 		}
 	}

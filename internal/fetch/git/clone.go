@@ -19,50 +19,38 @@ type clone struct {
 	client  *fetch.Client
 	options Options
 	slot    *fetch.Slot
-	// modules counts the submodules, which may have submodules.
-	modules int
+	url     *url.URL
+	home    *url.URL // which the login is for: that of the outermost repository
+
+	// Of a submodule, which may have submodules:
+
+	pinned  *gitTarget // what its parent names
 	depth   int
+	modules *int // counts them on all levels
 }
 
-func (c *clone) run(ctx context.Context, u *url.URL) (*fetch.Tree, error) {
-	target, err := c.knownTarget(u)
+func (c *clone) run(ctx context.Context) (*fetch.Tree, error) {
+	tree, err := c.tree(ctx)
 	if err != nil {
-		return nil, c.failed(u, err)
-	}
-	if target != nil {
-		if tree, done, err := c.runKept(ctx, u, target); done {
-			return tree, err
-		}
-	}
-	if c.options.Login, err = c.login(ctx, c.options.Login); err != nil {
-		return nil, err
-	}
-	conn, err := c.open(ctx, u, c.options.Login)
-	if err != nil {
-		return nil, c.failed(u, err)
-	}
-	defer func() { _ = conn.Close() }()
-	remote, err := openGitRemote(ctx, conn, c.options.Login.scrub)
-	if err != nil {
-		return nil, c.failed(u, err)
-	}
-	if target, err = c.resolve(ctx, remote); err != nil {
-		return nil, c.failed(u, err)
-	}
-	c.rememberTarget(u, target)
-	if c.unchanged(target) {
-		return &fetch.Tree{Revision: c.options.Unless, Unchanged: true}, nil
-	}
-	store, err := newGitStore(c.options.TempDir, c.options.Limits)
-	if err != nil {
-		return nil, c.failed(u, err)
-	}
-	defer store.Close()
-	tree, err := c.fetch(ctx, u, remote, store, target)
-	if err != nil {
-		return nil, c.failed(u, err)
+		return nil, c.failed(err)
 	}
 	return tree, nil
+}
+
+func (c *clone) tree(ctx context.Context) (*fetch.Tree, error) {
+	store, err := newGitStore(c.options.TempDir, c.options.Limits)
+	if err != nil {
+		return nil, err
+	}
+	defer store.Close()
+	target, err := c.objects(ctx, store)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.unchanged(target):
+		return &fetch.Tree{Revision: c.options.Unless, Unchanged: true}, nil
+	}
+	return c.write(ctx, store, target)
 }
 
 // unchanged reports whether the caller has what the target is.
@@ -70,57 +58,56 @@ func (c *clone) unchanged(target *gitTarget) bool {
 	return c.options.Verify == nil && c.options.Unless != "" && target.revision() == c.options.Unless
 }
 
-// runKept makes the tree of what the cache has, without a connection. It is not done if the server has to be asked all the
-// same.
-func (c *clone) runKept(ctx context.Context, u *url.URL, target *gitTarget) (tree *fetch.Tree, done bool, err error) {
-	if c.unchanged(target) {
-		return &fetch.Tree{Revision: c.options.Unless, Unchanged: true}, true, nil
-	}
-	store, err := newGitStore(c.options.TempDir, c.options.Limits)
-	if err != nil {
-		return nil, true, c.failed(u, err)
-	}
-	defer store.Close()
-	selected := newSelection(c.options)
+// objects finds what spec.ref comes to, and puts its objects into the store, unless the caller has them: from the cache, or
+// else from the server.
+func (c *clone) objects(ctx context.Context, store *gitStore) (*gitTarget, error) {
+	target, err := c.knownTarget()
 	switch {
-	case c.recall(ctx, u, store, target, selected):
+	case err != nil:
+		return nil, err
+	case target == nil:
+	case c.unchanged(target) || c.recall(ctx, store, target):
+		return target, nil
 	case c.options.Memory.Offline():
-		return nil, true, c.failed(u, c.options.Memory.Missing("commit "+target.commit.String()+" of "+auth.RedactURL(u.String())))
-	default:
-		return nil, false, nil
+		return nil, c.options.Memory.Missing("commit " + target.Commit.String() + " of " + auth.RedactURL(c.url.String()))
 	}
-	if tree, err = c.write(ctx, u, store, target, selected); err != nil {
-		return nil, true, c.failed(u, err)
-	}
-	return tree, true, nil
-}
-
-// fetch gets the objects that the target needs, and writes its files.
-func (c *clone) fetch(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget) (*fetch.Tree, error) {
-	selected := newSelection(c.options)
-	if err := c.objects(ctx, u, remote, store, target, selected); err != nil {
+	if c.options.Login, err = c.login(ctx, c.options.Login); err != nil {
 		return nil, err
 	}
-	return c.write(ctx, u, store, target, selected)
+	conn, err := c.open(ctx, c.options.Login)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	return c.served(ctx, conn, store)
 }
 
-// objects gets the objects from the cache, or else from the server.
-func (c *clone) objects(ctx context.Context, u *url.URL, remote *gitRemote, store *gitStore, target *gitTarget, s selection) error {
-	if c.recall(ctx, u, store, target, s) {
-		return nil
+// served asks the server. Objects that are in the cache are not downloaded again.
+func (c *clone) served(ctx context.Context, conn gitConn, store *gitStore) (*gitTarget, error) {
+	remote, err := openGitRemote(ctx, conn, c.options.Login.scrub)
+	if err != nil {
+		return nil, err
 	}
-	if err := c.fetchObjects(ctx, remote, store, target, s); err != nil {
-		return err
+	target, err := c.resolve(ctx, remote)
+	if err != nil {
+		return nil, err
 	}
-	c.remember(u, store, target, s)
-	return nil
+	c.rememberTarget(target)
+	if c.unchanged(target) || c.recall(ctx, store, target) {
+		return target, nil
+	}
+	if err := c.fetchObjects(ctx, remote, store, target); err != nil {
+		return nil, err
+	}
+	c.remember(store, target)
+	return target, nil
 }
 
 // write checks the commit of the target, and writes its files.
-func (c *clone) write(ctx context.Context, u *url.URL, store *gitStore, target *gitTarget, selected selection) (*fetch.Tree, error) {
-	commit, err := store.commit(target.commit)
+func (c *clone) write(ctx context.Context, store *gitStore, target *gitTarget) (*fetch.Tree, error) {
+	commit, err := store.commit(target.Commit)
 	if err != nil {
-		return nil, &RefError{Message: fmt.Sprintf("unable to resolve commit object for '%s': %v", target.commit, err)}
+		return nil, noRef("", "unable to resolve commit object for '%s': %v", target.Commit, err)
 	}
 	verified, err := c.options.Verify.check(store, target, commit, c.client.Config.Now)
 	if err != nil {
@@ -133,53 +120,52 @@ func (c *clone) write(ctx context.Context, u *url.URL, store *gitStore, target *
 	tree.Revision, tree.Time = target.revision(), commit.Committer.When
 	tree.Signatures, tree.Verified = verified, verifiedText(verified)
 	tree.Subject, _, _ = strings.Cut(commit.Message, "\n")
-	if err := c.checkout(ctx, u, store, commit, selected, tree); err != nil {
+	if err := c.checkout(ctx, store, commit, tree); err != nil {
 		return nil, errors.Join(err, tree.Close())
 	}
 	return tree, nil
 }
 
 // failed says what could not be done, unless the error says that itself.
-func (c *clone) failed(u *url.URL, err error) error {
+func (c *clone) failed(err error) error {
 	var (
-		empty  *EmptyError
-		sparse *SparseError
-		ref    *RefError
+		plain  *plainError
+		ref    *refError
 		verify *VerificationError
 	)
 	switch {
-	case errors.As(err, &empty), errors.As(err, &sparse), errors.As(err, &verify):
+	case errors.As(err, &plain), errors.As(err, &verify):
 		return err
-	case errors.As(err, &ref) && !ref.absent:
-		return checkoutError(err)
+	case !errors.As(err, &ref) || ref.absent:
+		err = fmt.Errorf("unable to clone '%s': %w", auth.RedactURL(c.url.String()), err)
 	}
-	return checkoutError(fmt.Errorf("unable to clone '%s': %w", auth.RedactURL(u.String()), err))
+	return fmt.Errorf("failed to checkout and determine revision: %w", err)
 }
 
 // open connects to a repository.
-func (c *clone) open(ctx context.Context, u *url.URL, login *Login) (gitConn, error) {
-	if u.Scheme == "ssh" {
-		return c.openSSH(ctx, u, login)
+func (c *clone) open(ctx context.Context, login *Login) (gitConn, error) {
+	if c.url.Scheme == "ssh" {
+		return c.openSSH(ctx, c.url, login)
 	}
-	return c.openHTTP(u, login), nil
+	return c.openHTTP(c.url, login), nil
 }
 
-// A gitTarget is what spec.ref comes to.
+// A gitTarget is what spec.ref comes to. The cache keeps it without what to ask for.
 type gitTarget struct {
-	name   string        // refs/…, or empty
-	full   bool          // the revision has the whole name
-	object plumbing.Hash // what the name leads to; of an annotated tag not the commit
-	commit plumbing.Hash
+	Name   string        // refs/…, or empty
+	Full   bool          // the revision has the whole name
+	Object plumbing.Hash // what the name leads to; of an annotated tag not the commit
+	Commit plumbing.Hash
 	// wants are what to ask for if the commit itself cannot be, with its history.
 	wants []plumbing.Hash
 }
 
 // revision is in source-controller's format.
 func (t *gitTarget) revision() string {
-	hash := "sha1:" + t.commit.String()
-	switch parts := strings.SplitN(t.name, "/", 3); {
-	case t.full:
-		return t.name + "@" + hash
+	hash := "sha1:" + t.Commit.String()
+	switch parts := strings.SplitN(t.Name, "/", 3); {
+	case t.Full:
+		return t.Name + "@" + hash
 	case len(parts) == 3:
 		return parts[2] + "@" + hash
 	}
@@ -187,21 +173,22 @@ func (t *gitTarget) revision() string {
 }
 
 // fetchObjects requests as little as the server allows.
-func (c *clone) fetchObjects(ctx context.Context, remote *gitRemote, store *gitStore, target *gitTarget, s selection) error {
+func (c *clone) fetchObjects(ctx context.Context, remote *gitRemote, store *gitStore, target *gitTarget) error {
+	s := newSelection(c.options)
 	partial := s.partial() && remote.filters()
-	q := packRequest{wants: []plumbing.Hash{target.object}, shallow: true, noFiles: partial}
+	q := packRequest{wants: []plumbing.Hash{target.Object}, shallow: true, noFiles: partial}
 	if len(target.wants) > 0 {
 		q, partial = packRequest{wants: target.wants}, false
 	}
 	err := store.fetch(ctx, remote, q)
 	var complaint *remoteError
-	if errors.As(err, &complaint) && target.object == target.commit && c.options.Ref.Commit != "" {
-		return &RefError{Message: fmt.Sprintf("unable to resolve commit object for '%s': %v", target.commit, complaint)}
+	if errors.As(err, &complaint) && target.Object == target.Commit && c.options.Ref.Commit != "" {
+		return noRef("", "unable to resolve commit object for '%s': %v", target.Commit, complaint)
 	}
 	if err != nil || !partial {
 		return err
 	}
-	commit, err := store.commit(target.commit)
+	commit, err := store.commit(target.Commit)
 	if err != nil {
 		return err
 	}

@@ -9,49 +9,28 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// checkoutError says what was to be done.
-func checkoutError(err error) error {
-	return fmt.Errorf("failed to checkout and determine revision: %w", err)
+// A plainError says itself what could not be done.
+type plainError struct{ finding.Problem }
+
+// ErrEmpty reports that a repository has no commits.
+var ErrEmpty error = &plainError{finding.Problem{Code: finding.GitReference, Class: finding.Lasting, Text: "git repository is empty"}}
+
+// NoDirectory reports that a directory of spec.sparseCheckout does not exist.
+func NoDirectory(dir string) error {
+	return &plainError{finding.Problem{Class: finding.Lasting, Text: fmt.Sprintf(
+		"failed to sparse checkout directories : sparse checkout dir '%s' does not exist in repository: no such file or directory", dir)}}
 }
 
-// An EmptyError reports that a repository has no commits.
-type EmptyError struct{}
-
-func (e *EmptyError) Error() string { return "git repository is empty" }
-
-// Finding is what is wrong.
-func (*EmptyError) Finding() finding.Code { return finding.GitReference }
-
-// Transient is false.
-func (e *EmptyError) Transient() bool { return false }
-
-// A RefError reports that a repository does not have what spec.ref names.
-type RefError struct {
-	Message string
-	hint    string
-	absent  bool // a name that the server does not have
+// A refError reports that a repository does not have what spec.ref names.
+type refError struct {
+	finding.Problem
+	absent bool // a name that the server does not have
 }
 
-func (e *RefError) Error() string { return e.Message }
-
-// Finding is what is wrong.
-func (*RefError) Finding() finding.Code { return finding.GitReference }
-
-// Hint says what there is instead, or is empty.
-func (e *RefError) Hint() string { return e.hint }
-
-// Transient is false.
-func (e *RefError) Transient() bool { return false }
-
-// A SparseError reports that a directory of spec.sparseCheckout does not exist.
-type SparseError struct{ Dir string }
-
-func (e *SparseError) Error() string {
-	return fmt.Sprintf("failed to sparse checkout directories : sparse checkout dir '%s' does not exist in repository: no such file or directory", e.Dir)
+// noRef returns the error with a hint about what there is instead, or with none.
+func noRef(hint, format string, args ...any) *refError {
+	return &refError{Problem: finding.Problem{Code: finding.GitReference, Class: finding.Lasting, Text: fmt.Sprintf(format, args...), Advice: hint}}
 }
-
-// Transient is false.
-func (e *SparseError) Transient() bool { return false }
 
 // remoteError is an error of the server, in its words.
 type remoteError struct{ text string }
@@ -71,18 +50,30 @@ func tooLarge(part string, limit int64) error {
 var errCutShort = &finding.Problem{Class: finding.Passing, Text: "the server's answer ends too early"}
 
 // missingRef finds out what the user may have meant.
-func missingRef(name string, refs []gitReference) *RefError {
-	e := &RefError{Message: fmt.Sprintf("couldn't find remote ref %q", name), absent: true}
-	short := strings.TrimPrefix(name, "refs/heads/")
-	tag := func(r gitReference) bool { return r.name == "refs/tags/"+short }
-	branch := strings.HasPrefix(name, "refs/heads/")
-	for _, r := range refs {
-		if branch && r.name == "HEAD" && r.target != "" && r.target != name {
-			e.hint = fmt.Sprintf(finding.DefaultBranch, finding.OneLine(strings.TrimPrefix(r.target, "refs/heads/"), fetch.MaxReason))
-		}
+func missingRef(name string, refs []gitReference) error {
+	e := noRef("", "couldn't find remote ref %q", name)
+	e.absent = true
+	short, branch := strings.CutPrefix(name, branchPrefix)
+	if target := headOf(refs); branch && target != "" && target != name {
+		e.Advice = fmt.Sprintf(finding.DefaultBranch, shortBranch(target))
 	}
-	if slices.ContainsFunc(refs, tag) {
-		e.hint = fmt.Sprintf(finding.TagOfName, short)
+	if slices.ContainsFunc(refs, func(r gitReference) bool { return r.name == tagPrefix+short }) {
+		e.Advice = fmt.Sprintf(finding.TagOfName, short)
 	}
 	return e
+}
+
+// headOf returns the reference that HEAD is, or "".
+func headOf(refs []gitReference) (target string) {
+	for _, r := range refs {
+		if r.name == "HEAD" && r.target != "" {
+			target = r.target
+		}
+	}
+	return target
+}
+
+// shortBranch is the name of a branch for messages.
+func shortBranch(name string) string {
+	return finding.OneLine(strings.TrimPrefix(name, branchPrefix), fetch.MaxReason)
 }

@@ -85,15 +85,17 @@ func orDefault[T int | int64](value, otherwise T) T {
 	return value
 }
 
-// Checkout fetches what a GitRepository names. Errors have source-controller's texts; a *EmptyError reports that there
-// is no commit at all.
+// Checkout fetches what a GitRepository names. Errors have source-controller's texts; [ErrEmpty] reports that there is no
+// commit at all.
 func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, error) {
 	u, err := auth.ParseURL(o.URL)
-	if err != nil {
-		return nil, &URLError{URL: auth.RedactURL(o.URL), err: err}
+	if err == nil {
+		err = checkURL(u)
 	}
-	if err := checkURL(u); err != nil {
-		return nil, &URLError{URL: auth.RedactURL(o.URL), err: err}
+	if err != nil {
+		return nil, &finding.Problem{
+			Code: finding.InvalidURL, Class: finding.Lasting, Text: fmt.Sprintf("failed to parse url '%s': %v", auth.RedactURL(o.URL), err), Err: err,
+		}
 	}
 	o.Limits = o.Limits.orDefault()
 	s := c.NewSlot()
@@ -109,8 +111,8 @@ func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	}
 	var tree *fetch.Tree
 	err = c.Retry(ctx, func(ctx context.Context) error {
-		attempt := &clone{client: c, options: o, slot: s}
-		tree, err = attempt.run(ctx, u)
+		attempt := &clone{client: c, options: o, slot: s, url: u, home: u, modules: new(int)}
+		tree, err = attempt.run(ctx)
 		return err
 	})
 	return tree, err
@@ -125,21 +127,3 @@ func checkURL(u *url.URL) error {
 	}
 	return nil
 }
-
-// A URLError reports that a URL is not one of a Git repository.
-type URLError struct {
-	URL string // redacted
-	err error
-}
-
-func (e *URLError) Error() string {
-	return fmt.Sprintf("failed to parse url '%s': %v", e.URL, e.err)
-}
-
-// Finding is what is wrong.
-func (*URLError) Finding() finding.Code { return finding.InvalidURL }
-
-func (e *URLError) Unwrap() error { return e.err }
-
-// Transient is false.
-func (e *URLError) Transient() bool { return false }

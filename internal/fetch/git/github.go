@@ -81,7 +81,7 @@ func (c *clone) login(ctx context.Context, l *Login) (*Login, error) {
 	defer g.connections.CloseIdleConnections()
 	token, err := g.token(ctx)
 	if err != nil {
-		return nil, &finding.Problem{Class: finding.Login, Text: "failed to configure authentication options: " + err.Error(), Err: err}
+		return nil, &plainError{finding.Problem{Class: finding.Login, Text: "failed to configure authentication options: " + err.Error(), Err: err}}
 	}
 	s.App, s.Username, s.Password = nil, githubUser, token
 	return NewLogin(s), nil

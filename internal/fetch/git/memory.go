@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	godigest "github.com/opencontainers/go-digest"
 
@@ -27,13 +25,6 @@ const (
 	keptPacks  = "git objects"
 )
 
-// aTarget is a gitTarget that is kept.
-type aTarget struct {
-	Name           string
-	Full           bool
-	Object, Commit plumbing.Hash
-}
-
 // aPack is a pack that is kept.
 type aPack struct {
 	Digest digest.Digest
@@ -46,88 +37,86 @@ type packList struct {
 }
 
 // location names the repository, and whether it is shown a login.
-func (c *clone) location(u *url.URL) string {
-	bare := *u
+func (c *clone) location() string {
+	bare := *c.url
 	bare.User = nil
 	return fmt.Sprint(bare.String(), " ", c.options.Login != nil)
 }
 
-func (c *clone) targetName(u *url.URL) string { return c.refName(u, c.options.Ref) }
-
-func (c *clone) refName(u *url.URL, ref Ref) string {
+func (c *clone) refName(ref Ref) string {
 	text, _ := json.Marshal(ref) // texts alone
-	return c.location(u) + string(text)
+	return c.location() + string(text)
 }
 
 // packsName names the objects of a commit. What is selected counts: the others may not be there.
-func (c *clone) packsName(u *url.URL, target *gitTarget, s selection) string {
+func (c *clone) packsName(target *gitTarget, s selection) string {
 	part, _ := json.Marshal(s)
-	return fmt.Sprintf("%s %s %t %s", c.location(u), target.object, s.partial(), part)
+	return fmt.Sprintf("%s %s %t %s", c.location(), target.Object, s.partial(), part)
 }
 
 // knownTarget is what spec.ref comes to without asking the server: what an earlier run was answered, where no connection is
 // opened, or for a commit whose objects are kept. It is nil if the server is to be asked.
-func (c *clone) knownTarget(u *url.URL) (*gitTarget, error) {
-	m := &c.options.Memory
-	var kept aTarget
-	found := m.Recall(keptTarget, c.targetName(u), &kept)
-	t := &gitTarget{name: kept.Name, full: kept.Full, object: kept.Object, commit: kept.Commit}
+func (c *clone) knownTarget() (*gitTarget, error) {
+	if c.pinned != nil {
+		return c.pinned, nil
+	}
+	m, t := &c.options.Memory, &gitTarget{}
+	found := m.Recall(keptTarget, c.refName(c.options.Ref), t)
 	switch {
-	case !m.Offline() && (!found || c.options.Ref.Commit == "" || !c.hasPacks(u, t)):
+	case !m.Offline() && (!found || c.options.Ref.Commit == "" || !c.hasPacks(t)):
 		return nil, nil
 	case !found:
-		return nil, m.Missing(finding.RefIn + auth.RedactURL(u.String()))
+		return nil, m.Missing(finding.RefIn + auth.RedactURL(c.url.String()))
 	}
 	return t, nil
 }
 
 // rememberTarget keeps what spec.ref has come to, and the commit itself, which a lock requests from then on.
-func (c *clone) rememberTarget(u *url.URL, t *gitTarget) {
-	c.options.Memory.Remember(keptTarget, c.targetName(u), aTarget{t.name, t.full, t.object, t.commit})
-	ref := c.options.Ref
-	if ref.Commit != "" || t.object != t.commit {
+func (c *clone) rememberTarget(t *gitTarget) {
+	if c.pinned != nil {
 		return
 	}
-	byCommit, name := Ref{Commit: t.commit.String()}, ""
-	if ref.Name == "" && ref.Tag == "" && ref.SemVer == "" && ref.Any == "" {
-		byCommit.Branch, name = ref.Branch, t.name
+	ref := c.options.Ref
+	c.options.Memory.Remember(keptTarget, c.refName(ref), t)
+	if ref.Commit != "" || t.Object != t.Commit {
+		return
 	}
-	c.options.Memory.Remember(keptTarget, c.refName(u, byCommit), aTarget{name, false, t.commit, t.commit})
+	byCommit, kept := Ref{Commit: t.Commit.String()}, &gitTarget{Object: t.Commit, Commit: t.Commit}
+	if ref.Name == "" && ref.Tag == "" && ref.SemVer == "" && ref.Any == "" {
+		byCommit.Branch, kept.Name = ref.Branch, t.Name
+	}
+	c.options.Memory.Remember(keptTarget, c.refName(byCommit), kept)
 }
 
 // keptPacks are those that have what is needed of a target.
-func (c *clone) keptPacks(u *url.URL, t *gitTarget, s selection) (list packList, ok bool) {
-	m := &c.options.Memory
-	if m.Recall(keptPacks, c.packsName(u, t, s), &list) {
+func (c *clone) keptPacks(t *gitTarget) (list packList, ok bool) {
+	m, s := &c.options.Memory, newSelection(c.options)
+	if m.Recall(keptPacks, c.packsName(t, s), &list) {
 		return list, true
 	}
-	return list, s.partial() && m.Recall(keptPacks, c.packsName(u, t, nil), &list)
+	return list, s.partial() && m.Recall(keptPacks, c.packsName(t, nil), &list)
 }
 
-func (c *clone) hasPacks(u *url.URL, t *gitTarget) bool {
-	list, ok := c.keptPacks(u, t, newSelection(c.options))
+func (c *clone) hasPacks(t *gitTarget) bool {
+	list, ok := c.keptPacks(t)
 	m := &c.options.Memory
 	return ok && !slices.ContainsFunc(list.Packs, func(p aPack) bool { return !m.Cache.Holds(m.Scope, p.Digest) })
 }
 
-// recall puts the objects of a target into a store, if all of them are kept.
-func (c *clone) recall(ctx context.Context, u *url.URL, store *gitStore, t *gitTarget, s selection) bool {
-	list, ok := c.keptPacks(u, t, s)
-	if !ok || !c.load(ctx, store, list) {
+// recall puts the objects of a target into a store, if all of them are kept. A pack that is only half a repository does no
+// harm: it is looked into by hash.
+func (c *clone) recall(ctx context.Context, store *gitStore, t *gitTarget) bool {
+	list, ok := c.keptPacks(t)
+	if !ok {
 		return false
 	}
-	_, err := store.commit(t.commit)
-	return err == nil
-}
-
-// load reads packs from the cache. A pack that is only half a repository does no harm: it is looked into by hash.
-func (c *clone) load(ctx context.Context, store *gitStore, list packList) bool {
 	for _, p := range list.Packs {
 		if err := c.loadPack(ctx, store, p); err != nil {
 			return false
 		}
 	}
-	return len(list.Packs) > 0
+	_, err := store.commit(t.Commit)
+	return err == nil
 }
 
 var errNotKept = errors.New("the pack is not in the cache")
@@ -152,7 +141,7 @@ func (c *clone) loadPack(ctx context.Context, store *gitStore, p aPack) error {
 }
 
 // remember keeps the packs of a store for later runs. What cannot be read is not kept.
-func (c *clone) remember(u *url.URL, store *gitStore, t *gitTarget, s selection) {
+func (c *clone) remember(store *gitStore, t *gitTarget) {
 	m := &c.options.Memory
 	if m.Cache == nil {
 		return
@@ -166,7 +155,7 @@ func (c *clone) remember(u *url.URL, store *gitStore, t *gitTarget, s selection)
 		}
 		list.Packs = append(list.Packs, p)
 	}
-	m.Remember(keptPacks, c.packsName(u, t, s), list)
+	m.Remember(keptPacks, c.packsName(t, newSelection(c.options)), list)
 }
 
 func (c *clone) rememberPack(name string) (aPack, error) {

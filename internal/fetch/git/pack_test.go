@@ -141,7 +141,7 @@ func TestReferencesCut(t *testing.T) {
 	line := strings.Repeat("1", 40) + " refs/heads/main\n"
 	whole := fmt.Sprintf("%04x%s0000", len(line)+4, line)
 	for n := range len(whole) + 1 {
-		refs, err := readReferences(r.packets(strings.NewReader(whole[:n]), 1<<16), []string{"refs/heads/"})
+		refs, err := readReferences(r.packets(strings.NewReader(whole[:n]), "", 1<<16), []string{"refs/heads/"})
 		if complete := n == len(whole); complete != (err == nil) || complete && len(refs) != 1 {
 			t.Errorf("%q: %v, %v", whole[:n], refs, err)
 		}
@@ -160,11 +160,11 @@ func TestPackets(t *testing.T) {
 		"fff0" + strings.Repeat("a", maxPacket-4): {maxPacket - 4, dataPacket, nil}, "fff1" + strings.Repeat("a", maxPacket-3): {err: errGitProtocol},
 		"0003": {err: errGitProtocol}, "zzzz": {err: errGitProtocol}, "-001": {err: errGitProtocol}, "": {err: errCutShort}, "000": {err: errCutShort}, "0006a": {err: errCutShort},
 	} {
-		payload, kind, err := r.packets(strings.NewReader(text), 1<<16+1).next()
+		payload, kind, err := r.packets(strings.NewReader(text), "", 1<<16+1).next()
 		if len(payload) != want.size || kind != want.kind || !errors.Is(err, want.err) {
 			t.Errorf("%.8s: %d bytes of kind %d, %v", text, len(payload), kind, err)
 		}
-		if _, _, err := r.packets(strings.NewReader(text), 1<<16+1).line(); !errors.Is(err, want.err) {
+		if _, _, err := r.packets(strings.NewReader(text), "", 1<<16+1).line(); !errors.Is(err, want.err) {
 			t.Errorf("%.8s: %v as a line", text, err)
 		}
 	}
@@ -175,7 +175,7 @@ func TestPackets(t *testing.T) {
 func TestReferencesRead(t *testing.T) {
 	r := &gitRemote{scrub: func(s string) string { return s }}
 	read := func(line string) ([]gitReference, error) {
-		return readReferences(r.packets(strings.NewReader(fmt.Sprintf("%04x%s0000", len(line)+4, line)), 1<<16), []string{"refs/"})
+		return readReferences(r.packets(strings.NewReader(fmt.Sprintf("%04x%s0000", len(line)+4, line)), "", 1<<16), []string{"refs/"})
 	}
 	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
 	if refs, err := read(one); !errors.Is(err, errGitProtocol) {
@@ -196,10 +196,10 @@ func FuzzGitAdvertisement(f *testing.F) {
 	f.Add([]byte("0000"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &gitRemote{scrub: func(s string) string { return s }, caps: map[string]string{}}
-		if r.readAdvertisement(r.packets(bytes.NewReader(data), 1<<16)) == nil {
-			_, _ = readReferences(r.packets(bytes.NewReader(data), 1<<16), []string{""})
+		if r.readAdvertisement(r.packets(bytes.NewReader(data), "", 1<<16)) == nil {
+			_, _ = readReferences(r.packets(bytes.NewReader(data), "", 1<<16), []string{""})
 		}
-		s := &packStream{packets: r.packets(bytes.NewReader(data), 1<<16), answer: io.NopCloser(nil)}
+		s := &packStream{packets: r.packets(bytes.NewReader(data), "", 1<<16), answer: io.NopCloser(nil)}
 		_, _ = io.Copy(io.Discard, s)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,7 +26,10 @@ type gitConn interface {
 }
 
 // maxAdvertisement bounds a list of references: a hundred bytes each, for more than the largest repositories have.
-const maxAdvertisement = 256 << 20
+const (
+	listOfReferences = "list of references"
+	maxAdvertisement = 256 << 20
+)
 
 // A gitRemote is a repository on a server. It speaks version 2 of the protocol, where the server need not list all that
 // it has, or version 0, where it does.
@@ -59,11 +63,11 @@ func openGitRemote(ctx context.Context, conn gitConn, scrub func(string) string)
 		return nil, err
 	}
 	defer func() { _ = advertisement.Close() }()
-	return r, r.readAdvertisement(r.packets(advertisement, maxAdvertisement))
+	return r, r.readAdvertisement(r.packets(advertisement, listOfReferences, maxAdvertisement))
 }
 
-func (r *gitRemote) packets(from io.Reader, limit int64) *packetReader {
-	return &packetReader{from: from, left: limit, scrub: r.scrub}
+func (r *gitRemote) packets(from io.Reader, what string, limit int64) *packetReader {
+	return &packetReader{from: from, left: limit, tooLarge: tooLarge(what, limit), scrub: r.scrub}
 }
 
 // readAdvertisement reads what the server says first. Over HTTP a line with the service's name and a flush come before.
@@ -145,7 +149,7 @@ func (r *gitRemote) symref(name string) string {
 var errGitProtocol = errors.New("the server's answer is not in Git's protocol")
 
 func (r *gitRemote) checkFormat() error {
-	if format := r.caps["object-format"]; format != "" && !strings.Contains(" "+format+" ", " sha1 ") {
+	if format := r.caps["object-format"]; format != "" && !r.can("object-format", "sha1") {
 		return fmt.Errorf("repositories with object format %s are not supported", finding.OneLine(format, fetch.MaxReason))
 	}
 	return nil
@@ -174,16 +178,11 @@ func (r *gitRemote) references(ctx context.Context, prefixes ...string) ([]gitRe
 		return nil, err
 	}
 	defer func() { _ = response.Close() }()
-	return readReferences(r.packets(response, maxAdvertisement), prefixes)
+	return readReferences(r.packets(response, listOfReferences, maxAdvertisement), prefixes)
 }
 
 func hasPrefix(name string, prefixes []string) bool {
-	for _, prefix := range prefixes {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 func readReferences(p *packetReader, prefixes []string) ([]gitReference, error) {
@@ -235,13 +234,18 @@ func (r *gitRemote) wantsCommits() bool {
 
 // filters reports whether the server can leave files out and give them away one by one.
 func (r *gitRemote) filters() bool {
-	return r.v2 && strings.Contains(" "+r.caps["fetch"]+" ", " filter ")
+	return r.v2 && r.can("fetch", "filter")
 }
 
 // shallow reports whether the server can leave history out.
 func (r *gitRemote) shallow() bool {
 	_, v0 := r.caps["shallow"]
-	return v0 || r.v2 && strings.Contains(" "+r.caps["fetch"]+" ", " shallow ")
+	return v0 || r.v2 && r.can("fetch", "shallow")
+}
+
+// can reports whether a capability has a word.
+func (r *gitRemote) can(capability, word string) bool {
+	return slices.Contains(strings.Fields(r.caps[capability]), word)
 }
 
 // packRequest says which objects are wanted.
@@ -261,8 +265,7 @@ func (r *gitRemote) pack(ctx context.Context, q packRequest, limit int64) (io.Re
 	if err != nil {
 		return nil, err
 	}
-	p := r.packets(answer, limit)
-	p.tooLarge = tooLarge("pack", limit)
+	p := r.packets(answer, "pack", limit)
 	found := r.findPackV0
 	if r.v2 {
 		found = r.findPackV2
@@ -418,18 +421,11 @@ type packetReader struct {
 // Read is for what comes without packets.
 func (p *packetReader) Read(b []byte) (int, error) {
 	if p.left <= 0 {
-		return 0, p.limit()
+		return 0, p.tooLarge
 	}
 	n, err := p.from.Read(b[:min(int64(len(b)), p.left)])
 	p.left -= int64(n)
 	return n, err
-}
-
-func (p *packetReader) limit() error {
-	if p.tooLarge != nil {
-		return p.tooLarge
-	}
-	return tooLarge("list of references", maxAdvertisement)
 }
 
 // next returns a packet that is valid until the one after it is read. An end where a packet could be is not expected.

@@ -13,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -24,20 +23,22 @@ const (
 // resolve finds what spec.ref names, at the one moment that counts: from here on there are only hashes.
 func (c *clone) resolve(ctx context.Context, remote *gitRemote) (*gitTarget, error) {
 	switch ref := c.options.Ref; {
+	case c.pinned != nil:
+		return c.resolveCommit(ctx, remote, Ref{Commit: c.pinned.Commit.String()})
 	case ref.Any != "":
 		return c.resolveAny(ctx, remote, ref.Any)
 	case ref.Commit != "":
 		return c.resolveCommit(ctx, remote, ref)
 	case ref.Name != "":
 		t, err := named(ctx, remote, ref.Name)
-		var missing *RefError
-		if errors.As(err, &missing) {
-			return nil, &RefError{Message: fmt.Sprintf("unable to resolve ref '%s' to a specific commit", ref.Name), hint: missing.hint}
-		}
-		if err != nil {
+		var missing *refError
+		switch {
+		case errors.As(err, &missing):
+			return nil, noRef(missing.Advice, "unable to resolve ref '%s' to a specific commit", ref.Name)
+		case err != nil:
 			return nil, err
 		}
-		t.full = true
+		t.Full = true
 		return t, nil
 	case ref.SemVer != "":
 		return c.resolveSemVer(ctx, remote, ref.SemVer)
@@ -58,11 +59,12 @@ func (c *clone) resolveAny(ctx context.Context, remote *gitRemote, name string) 
 			continue
 		}
 		t, err := named(ctx, remote, full)
-		if isAbsent(err) {
+		var missing *refError
+		if errors.As(err, &missing) && missing.absent {
 			continue
 		}
 		if t != nil {
-			t.full = full == name
+			t.Full = full == name
 		}
 		return t, err
 	}
@@ -109,29 +111,22 @@ func (c *clone) resolveShort(ctx context.Context, remote *gitRemote, short strin
 		return nil, err
 	case len(found) > 1:
 		slices.Sort(found)
-		return nil, &RefError{Message: fmt.Sprintf("bad revision '%s'", short), hint: "several commits begin so: " + strings.Join(found, ", ")}
+		return nil, noRef("several commits begin so: "+strings.Join(found, ", "), "bad revision '%s'", short)
 	}
 	return c.resolveCommit(ctx, remote, Ref{Commit: found[0]})
 }
 
-func isAbsent(err error) bool {
-	var missing *RefError
-	return errors.As(err, &missing) && missing.absent
-}
-
 // unknownName is the error of a reference that does not exist. It offers the default branch.
 func unknownName(ctx context.Context, remote *gitRemote, name string) error {
-	unknown := &RefError{Message: fmt.Sprintf("bad revision '%s'", name)}
 	refs, err := remote.references(ctx, "HEAD")
 	if err != nil {
 		return err
 	}
-	for _, r := range refs {
-		if r.name == "HEAD" && r.target != "" {
-			unknown.hint = "ref: " + finding.OneLine(strings.TrimPrefix(r.target, branchPrefix), fetch.MaxReason)
-		}
+	hint := ""
+	if target := headOf(refs); target != "" {
+		hint = "ref: " + shortBranch(target)
 	}
-	return unknown
+	return noRef(hint, "bad revision '%s'", name)
 }
 
 // leastHash is the shortest commit that Git writes.
@@ -149,7 +144,7 @@ func named(ctx context.Context, remote *gitRemote, name string) (*gitTarget, err
 	}
 	for _, r := range refs {
 		if r.name == name {
-			return &gitTarget{name: name, object: r.hash, commit: r.commit()}, nil
+			return &gitTarget{Name: name, Object: r.hash, Commit: r.commit()}, nil
 		}
 	}
 	return nil, notThere(ctx, remote, name, refs)
@@ -163,7 +158,7 @@ func notThere(ctx context.Context, remote *gitRemote, name string, refs []gitRef
 			return err
 		}
 		if len(all) == 0 {
-			return &EmptyError{}
+			return ErrEmpty
 		}
 	}
 	return missingRef(name, refs)
@@ -172,7 +167,7 @@ func notThere(ctx context.Context, remote *gitRemote, name string, refs []gitRef
 // resolveCommit finds a way to a commit: itself, if the server gives away any, else the history of what may lead to it.
 func (c *clone) resolveCommit(ctx context.Context, remote *gitRemote, ref Ref) (*gitTarget, error) {
 	if !plumbing.IsHash(ref.Commit) {
-		return nil, &RefError{Message: fmt.Sprintf("unable to resolve commit object for '%s': not a SHA-1 hash of 40 digits", ref.Commit)}
+		return nil, noRef("", "unable to resolve commit object for '%s': not a SHA-1 hash of 40 digits", ref.Commit)
 	}
 	t := &gitTarget{}
 	prefixes := []string{"refs/"}
@@ -181,11 +176,11 @@ func (c *clone) resolveCommit(ctx context.Context, remote *gitRemote, ref Ref) (
 		if err != nil {
 			return nil, err
 		}
-		t.name, t.wants = branch.name, []plumbing.Hash{branch.object}
-		prefixes = []string{branch.name}
+		t.Name, t.wants = branch.Name, []plumbing.Hash{branch.Object}
+		prefixes = []string{branch.Name}
 	}
-	t.commit = plumbing.NewHash(ref.Commit)
-	t.object = t.commit
+	t.Commit = plumbing.NewHash(ref.Commit)
+	t.Object = t.Commit
 	if remote.wantsCommits() {
 		t.wants = nil
 		return t, nil
@@ -195,14 +190,14 @@ func (c *clone) resolveCommit(ctx context.Context, remote *gitRemote, ref Ref) (
 		return nil, err
 	}
 	if len(refs) == 0 {
-		return nil, &EmptyError{}
+		return nil, ErrEmpty
 	}
 	for _, r := range refs {
-		if r.hash == t.commit {
+		if r.hash == t.Commit {
 			t.wants = nil
 			return t, nil
 		}
-		if t.name == "" && (strings.HasPrefix(r.name, branchPrefix) || strings.HasPrefix(r.name, tagPrefix)) {
+		if t.Name == "" && (strings.HasPrefix(r.name, branchPrefix) || strings.HasPrefix(r.name, tagPrefix)) {
 			t.wants = append(t.wants, r.hash)
 		}
 	}
@@ -219,7 +214,7 @@ type gitTag struct {
 func (c *clone) resolveSemVer(ctx context.Context, remote *gitRemote, text string) (*gitTarget, error) {
 	constraint, err := semver.NewConstraint(text)
 	if err != nil {
-		return nil, &RefError{Message: fmt.Sprintf("semver parse error: %v", err)}
+		return nil, noRef("", "semver parse error: %v", err)
 	}
 	refs, err := remote.references(ctx, tagPrefix)
 	if err != nil {
@@ -239,18 +234,14 @@ func (c *clone) resolveSemVer(ctx context.Context, remote *gitRemote, text strin
 		return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.version.Metadata(), b.version.Metadata()), cmp.Compare(a.ref.name, b.ref.name))
 	}).ref
 	fetch.Decided(ctx, "candidates: tags that are versions: %d; '%s' takes %s", tags, text, strings.TrimPrefix(ref.name, tagPrefix))
-	return &gitTarget{name: ref.name, object: ref.hash, commit: ref.commit()}, nil
+	return &gitTarget{Name: ref.name, Object: ref.hash, Commit: ref.commit()}, nil
 }
 
 func noMatch(ctx context.Context, remote *gitRemote, text string, versions int, tags []gitReference) error {
-	var empty *EmptyError
-	if err := notThere(ctx, remote, "", tags); errors.As(err, &empty) {
+	if err := notThere(ctx, remote, "", tags); errors.Is(err, ErrEmpty) {
 		return err
 	}
-	return &RefError{
-		Message: fmt.Sprintf("no match found for semver: %s", text),
-		hint:    fmt.Sprintf("%d of the repository's %d tags are versions", versions, len(tags)),
-	}
+	return noRef(fmt.Sprintf("%d of the repository's %d tags are versions", versions, len(tags)), "no match found for semver: %s", text)
 }
 
 // bestTags returns the tags with the highest version that matches, and how many are versions at all.

@@ -29,7 +29,6 @@ const (
 
 // gitSSH is a repository on an SSH server.
 type gitSSH struct {
-	clone   *clone
 	url     *url.URL
 	client  *ssh.Client
 	session *gitSession
@@ -78,7 +77,7 @@ func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH,
 		}
 		return nil, err
 	}
-	return &gitSSH{clone: c, url: u, client: client, stop: stop}, nil
+	return &gitSSH{url: u, client: client, stop: stop}, nil
 }
 
 var errNoIdentity = notTrusted("no identity", finding.SSHLogin)
@@ -301,7 +300,7 @@ func (s *gitSSH) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := &packetReader{from: advertisement, left: maxAdvertisement, scrub: s.clone.options.Login.scrub}
+	p := (&gitRemote{}).packets(advertisement, listOfReferences, maxAdvertisement)
 	for {
 		if _, kind, err := p.next(); err != nil || kind == flushPacket {
 			return err

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/config"
-	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
@@ -24,7 +23,7 @@ const (
 
 // submodules gets the repositories that are part of another one. The login goes to the repository's own host only: a
 // repository could otherwise send it anywhere.
-func (c *clone) submodules(ctx context.Context, parent *url.URL, store *gitStore, commit *object.Commit, modules []gitModule, into *fetch.Tree) error {
+func (c *clone) submodules(ctx context.Context, store *gitStore, commit *object.Commit, modules []gitModule, into *fetch.Tree) error {
 	urls, err := store.moduleURLs(commit)
 	if err != nil {
 		return err
@@ -34,10 +33,10 @@ func (c *clone) submodules(ctx context.Context, parent *url.URL, store *gitStore
 		if !found {
 			return fmt.Errorf("submodule %s: not in .gitmodules", m.path)
 		}
-		if c.modules++; c.modules > maxSubmodules {
+		if *c.modules++; *c.modules > maxSubmodules {
 			return tooLarge("number of submodules", maxSubmodules)
 		}
-		u, err := moduleURL(parent, raw)
+		u, err := moduleURL(c.url, raw)
 		if err != nil {
 			return fmt.Errorf("submodule %s: %w", m.path, err)
 		}
@@ -96,38 +95,32 @@ func moduleURL(parent *url.URL, raw string) (*url.URL, error) {
 }
 
 func (c *clone) submodule(ctx context.Context, u *url.URL, m gitModule, into *fetch.Tree) error {
-	home, err := auth.ParseURL(c.options.URL)
-	if err != nil {
-		return err
-	}
-	sub := &clone{client: c.client, options: c.options, slot: c.slot, modules: c.modules}
-	sub.options.SparseCheckout, sub.options.Only, sub.options.Verify = nil, nil, nil
-	sub.depth = c.depth + 1
-	if sub.depth > maxSubmoduleDepth {
+	sub := *c
+	sub.url, sub.pinned = u, &gitTarget{Object: m.hash, Commit: m.hash}
+	sub.options.SparseCheckout, sub.options.Only, sub.options.Verify, sub.options.Unless = nil, nil, nil, ""
+	if sub.depth++; sub.depth > maxSubmoduleDepth {
 		return tooLarge("depth of submodules", maxSubmoduleDepth)
 	}
-	if !auth.SameOrigin(home, u) {
+	if !auth.SameOrigin(c.home, u) {
 		sub.options.Login = nil
 	}
 	if err := c.slot.Move(ctx, u); err != nil {
 		return err
 	}
-	defer func() { c.modules = sub.modules }()
-	return sub.module(ctx, u, m, into)
+	return sub.module(ctx, m, into)
 }
 
 // module writes a submodule into its place in the parent's tree.
-func (c *clone) module(ctx context.Context, u *url.URL, m gitModule, into *fetch.Tree) error {
+func (c *clone) module(ctx context.Context, m gitModule, into *fetch.Tree) error {
 	store, err := newGitStore(c.options.TempDir, c.options.Limits)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	all := selection(nil)
-	if err := c.moduleObjects(ctx, u, store, m, all); err != nil {
+	if _, err := c.objects(ctx, store); err != nil {
 		return err
 	}
-	commit, err := store.commit(plumbing.NewHash(m.hash.String()))
+	commit, err := store.commit(m.hash)
 	if err != nil {
 		return fmt.Errorf("commit %s: %w", m.hash, err)
 	}
@@ -137,32 +130,7 @@ func (c *clone) module(ctx context.Context, u *url.URL, m gitModule, into *fetch
 	}
 	defer func() { _ = root.Close() }()
 	part := &fetch.Tree{Root: root}
-	err = c.checkout(ctx, u, store, commit, all, part)
+	err = c.checkout(ctx, store, commit, part)
 	into.Files += part.Files
 	return err
-}
-
-// moduleObjects gets the objects of a submodule from the cache, or else from its server.
-func (c *clone) moduleObjects(ctx context.Context, u *url.URL, store *gitStore, m gitModule, all selection) error {
-	kept := &gitTarget{object: m.hash, commit: m.hash}
-	switch {
-	case c.recall(ctx, u, store, kept, all):
-		return nil
-	case c.options.Memory.Offline():
-		return c.options.Memory.Missing("commit " + m.hash.String() + " of " + auth.RedactURL(u.String()))
-	}
-	conn, err := c.open(ctx, u, c.options.Login)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close() }()
-	remote, err := openGitRemote(ctx, conn, c.options.Login.scrub)
-	if err != nil {
-		return err
-	}
-	target, err := c.resolveCommit(ctx, remote, Ref{Commit: m.hash.String()})
-	if err != nil {
-		return err
-	}
-	return c.objects(ctx, u, remote, store, target, all)
 }

@@ -32,21 +32,16 @@ type Verification struct {
 
 // A VerificationError reports that a signature is not there, or not by a key that is trusted.
 type VerificationError struct {
+	finding.Problem
 	Reason  string // of the condition, as source-controller has it
-	Message string
-	Stalled bool // another attempt is useless before the spec changes
+	Stalled bool   // another attempt is useless before the spec changes
 }
 
-func (e *VerificationError) Error() string { return e.Message }
-
-// Finding is what is wrong.
-func (*VerificationError) Finding() finding.Code { return finding.GitUnsigned }
-
-// Transient is false.
-func (e *VerificationError) Transient() bool { return false }
-
-// Integrity is true: what was fetched is not what a trusted person has published.
-func (e *VerificationError) Integrity() bool { return true }
+func unverified(reason, format string, args ...any) *VerificationError {
+	return &VerificationError{Reason: reason, Problem: finding.Problem{
+		Code: finding.GitUnsigned, Class: finding.Lasting | finding.Untrusted, Text: fmt.Sprintf(format, args...),
+	}}
+}
 
 // The formats of signatures.
 const (
@@ -82,7 +77,7 @@ func (v *Verification) check(store *gitStore, target *gitTarget, commit *object.
 	var list []fetch.Signature
 	keys := &gitKeys{now: now}
 	if err := keys.read(v.Keys); err != nil {
-		return nil, &VerificationError{Reason: "VerificationError", Message: err.Error()}
+		return nil, unverified("VerificationError", "%v", err)
 	}
 	if v.Mode == modeTag || v.Mode == modeTagAndHEAD {
 		signature, err := keys.checkTag(store, target)
@@ -94,8 +89,7 @@ func (v *Verification) check(store *gitStore, target *gitTarget, commit *object.
 	if v.Mode != modeTag {
 		id, format, err := keys.verify(commit.PGPSignature, commit)
 		if err != nil {
-			return nil, &VerificationError{Reason: "InvalidCommitSignature", Message: fmt.Sprintf(
-				"signature verification of commit '%s' failed: unable to verify Git commit: %v", commit.Hash, err)}
+			return nil, unverified("InvalidCommitSignature", "signature verification of commit '%s' failed: unable to verify Git commit: %v", commit.Hash, err)
 		}
 		list = append(list, fetch.Signature{Object: "commit", Name: commit.Hash.String(), Key: id, Format: format})
 	}
@@ -103,29 +97,28 @@ func (v *Verification) check(store *gitStore, target *gitTarget, commit *object.
 }
 
 func (k *gitKeys) checkTag(store *gitStore, target *gitTarget) (fetch.Signature, error) {
-	name, isTag := strings.CutPrefix(target.name, tagPrefix)
+	name, isTag := strings.CutPrefix(target.Name, tagPrefix)
 	if !isTag {
-		return fetch.Signature{}, &VerificationError{Reason: "InvalidVerificationMode", Stalled: true,
-			Message: "cannot verify tag object's signature if a tag reference is not specified"}
+		err := unverified("InvalidVerificationMode", "cannot verify tag object's signature if a tag reference is not specified")
+		err.Stalled = true
+		return fetch.Signature{}, err
 	}
-	full := fmt.Sprintf("%s@sha1:%s", name, target.object)
-	tag, err := object.GetTag(store.objects, target.object)
+	full := fmt.Sprintf("%s@sha1:%s", name, target.Object)
+	tag, err := object.GetTag(store.objects, target.Object)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
-		return fetch.Signature{}, &VerificationError{Reason: "InvalidGitObject",
-			Message: fmt.Sprintf("cannot verify signature of tag '%s' since it is not annotated", full)}
+		return fetch.Signature{}, unverified("InvalidGitObject", "cannot verify signature of tag '%s' since it is not annotated", full)
 	}
 	if err != nil {
 		return fetch.Signature{}, err
 	}
 	// A tag is signed together with its own name: that of another one may have been moved here.
 	if tag.Name != name {
-		return fetch.Signature{}, &VerificationError{Reason: "InvalidTagSignature",
-			Message: fmt.Sprintf("signature verification of tag '%s' failed: it is signed as tag '%s'", full, finding.OneLine(tag.Name, fetch.MaxReason))}
+		return fetch.Signature{}, unverified("InvalidTagSignature",
+			"signature verification of tag '%s' failed: it is signed as tag '%s'", full, finding.OneLine(tag.Name, fetch.MaxReason))
 	}
 	id, format, err := k.verify(tag.PGPSignature, tag)
 	if err != nil {
-		return fetch.Signature{}, &VerificationError{Reason: "InvalidTagSignature",
-			Message: fmt.Sprintf("signature verification of tag '%s' failed: unable to verify Git tag: %v", full, err)}
+		return fetch.Signature{}, unverified("InvalidTagSignature", "signature verification of tag '%s' failed: unable to verify Git tag: %v", full, err)
 	}
 	return fetch.Signature{Object: "tag", Name: full, Key: id, Format: format}, nil
 }
