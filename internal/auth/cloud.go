@@ -35,13 +35,6 @@ const (
 	cloudLeeway = time.Minute
 )
 
-// Provider logs in to the container registries of one cloud with the identity of the machine or job that runs this.
-type Provider interface {
-	// Login returns what the registry may be shown, and until when. A host that is not the cloud's is refused: it must
-	// not see what the cloud hands out.
-	Login(ctx context.Context, host string) (Credential, time.Time, error)
-}
-
 // CloudOptions are the edges of cloud logins. The clouds' libraries read their variables from the process's own
 // environment, and what they need on disk.
 type CloudOptions struct {
@@ -87,28 +80,15 @@ func machineAt(provider string) string { return "the identity of this machine at
 
 // Cloud logs in to the registries of all clouds, once per registry and run. Nothing of their libraries runs before.
 type Cloud struct {
-	providers map[string]Provider
-	now       func() time.Time
-	reach     Reach
-	leave     func(context.Context)
-	offline   bool
-	logins    sync.Map // of *cloudLogin, by cloudKey
+	CloudOptions
+	client *http.Client
+	logins sync.Map // of *cloudLogin, by cloudKey
 }
 
 // NewCloud returns the logins of aws, azure and gcp.
 func NewCloud(o CloudOptions) *Cloud {
 	o = o.ofMachine()
-	client := cloudClient(o)
-	return &Cloud{
-		reach: o.Reach,
-		leave: o.Leave, offline: o.Offline,
-		providers: map[string]Provider{
-			"aws":   &awsProvider{o},
-			"azure": &azureProvider{client, o.Getenv},
-			"gcp":   &gcpProvider{client, o.Getenv, o.Now},
-		},
-		now: o.Now,
-	}
+	return &Cloud{CloudOptions: o, client: cloudClient(o)}
 }
 
 // A CloudError says why a cloud gave no login.
@@ -200,6 +180,8 @@ type cloudKey struct{ provider, host string }
 
 // cloudLogin is one login, renewed when its time is over. The turn is held while a cloud is asked.
 type cloudLogin struct {
+	*Cloud
+	key     cloudKey
 	turn    chan struct{}
 	cred    Credential
 	expires time.Time
@@ -210,73 +192,68 @@ type cloudLogin struct {
 // renewed later. An error is a *CloudError. For a route that a manifest chose no server is asked, and there is no
 // login.
 func (c *Cloud) Logins(ctx context.Context, provider string, to Route) (Logins, error) {
-	l := &cloudLogins{cloud: c, key: cloudKey{provider, RegistryHost(to.host())}}
+	key := cloudKey{provider, RegistryHost(to.host())}
+	l := entry(&c.logins, key, &cloudLogin{Cloud: c, key: key, turn: make(chan struct{}, 1)})
 	_, err := l.login(ctx, to, "")
 	return l, err
 }
 
-type cloudLogins struct {
-	cloud *Cloud
-	key   cloudKey
-}
-
 // Key is made of the names: the identity is the machine's.
-func (l *cloudLogins) Key() string { return fingerprint("cloud", l.key.provider, l.key.host) }
+func (l *cloudLogin) Key() string { return fingerprint("cloud", l.key.provider, l.key.host) }
 
 // withheld returns a *WithheldError for a route that the login does not take.
-func (l *cloudLogins) withheld(_ context.Context, on Route) error {
-	if cloudOf(l.key.host).name != l.key.provider && l.cloud.reach != ReachNowhere {
+func (l *cloudLogin) withheld(_ context.Context, on Route) error {
+	if cloudOf(l.key.host).name != l.key.provider && l.Reach != ReachNowhere {
 		return nil // asking fails, and discloses nothing
 	}
-	return on.withhold(machineAt(l.key.provider), l.cloud.reach)
+	return on.withhold(machineAt(l.key.provider), l.Reach)
 }
 
 // login returns the login that there is, or the next one, if no manifest chose the route.
-func (l *cloudLogins) login(ctx context.Context, on Route, _ string) (Login, error) {
+func (l *cloudLogin) login(ctx context.Context, on Route, _ string) (Login, error) {
 	if err := l.withheld(ctx, on); err != nil {
 		return Login{Problem: err}, nil
 	}
-	if l.cloud.offline {
+	if l.Offline {
 		return Login{}, nil // what is not in the cache says so itself
 	}
-	login := l.cloud.login(l.key)
-	if err := takeTurn(ctx, login.turn, l.cloud.leave); err != nil {
+	if err := takeTurn(ctx, l.turn, l.Leave); err != nil {
 		return Login{}, err
 	}
-	defer func() { <-login.turn }()
-	if login.err == nil && (login.cred.IsZero() || !l.cloud.now().Before(login.expires)) {
-		if l.cloud.leave != nil {
-			l.cloud.leave(ctx)
+	defer func() { <-l.turn }()
+	if l.err == nil && (l.cred.IsZero() || !l.Now().Before(l.expires)) {
+		if l.Leave != nil {
+			l.Leave(ctx)
 		}
 		cred, expires, err := l.ask(ctx)
 		if ctx.Err() != nil {
 			return Login{}, context.Cause(ctx)
 		}
-		login.cred, login.expires, login.err = cred, expires.Add(-cloudLeeway), err
+		l.cred, l.expires, l.err = cred, expires.Add(-cloudLeeway), err
 	}
-	return Login{Credential: login.cred, Source: machineAt(l.key.provider)}, login.err
+	return Login{Credential: l.cred, Source: machineAt(l.key.provider)}, l.err
 }
 
-func (c *Cloud) login(key cloudKey) *cloudLogin {
-	login, _ := c.logins.LoadOrStore(key, &cloudLogin{turn: make(chan struct{}, 1)})
-	return login.(*cloudLogin)
-}
-
-func (l *cloudLogins) ask(ctx context.Context) (Credential, time.Time, error) {
+func (l *cloudLogin) ask(ctx context.Context) (cred Credential, expires time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cloudTimeout)
 	defer cancel()
-	provider := l.cloud.providers[l.key.provider]
-	if provider == nil {
-		return Credential{}, time.Time{}, l.fail(fmt.Errorf("unknown provider '%s'", l.key.provider))
+	err = fmt.Errorf("unknown provider '%s'", l.key.provider)
+	for _, c := range registryClouds() {
+		switch {
+		case c.name != l.key.provider:
+		case !c.has(l.key.host):
+			err = fmt.Errorf(c.foreign, l.key.host)
+		default:
+			cred, expires, err = c.ask(ctx, l.Cloud, l.key.host)
+		}
 	}
-	cred, expires, err := provider.Login(ctx, l.key.host)
 	if err != nil {
 		return Credential{}, time.Time{}, l.fail(err)
 	}
 	return cred, expires, nil
 }
 
-func (l *cloudLogins) fail(err error) error {
+func (l *cloudLogin) fail(err error) error {
 	e := &CloudError{Err: err}
 	switch own, status := cloudOf(l.key.host), cloudStatus(err); {
 	case own.name != "" && own.name != l.key.provider:
@@ -289,23 +266,33 @@ func (l *cloudLogins) fail(err error) error {
 
 // registryCloud is a cloud that has registries.
 type registryCloud struct {
-	name  string
-	has   func(host string) bool
-	login string // what an identity needs to log in at all
-	pull  string // and to pull
+	name    string
+	has     func(host string) bool
+	foreign string // what is said of another host: it must not see what the cloud hands out
+	login   string // what an identity needs to log in at all
+	pull    string // and to pull
+	// ask returns what a registry of the cloud may be shown, and until when.
+	ask func(ctx context.Context, c *Cloud, host string) (Credential, time.Time, error)
+}
+
+func registryClouds() []registryCloud {
+	return []registryCloud{{
+		"aws", isECR, "invalid AWS registry: '%s' is not ACCOUNT.dkr.ecr.REGION.amazonaws.com or " + ecrPublic,
+		"the role needs ecr:GetAuthorizationToken, and a trust policy that lets this identity assume it",
+		"ecr:BatchGetImage and ecr:GetDownloadUrlForLayer, as in AmazonEC2ContainerRegistryReadOnly", awsLogin,
+	}, {
+		"azure", isACR, "invalid Azure registry: '%s' is not NAME.azurecr.io, .cn or .us",
+		"the identity needs the role AcrPull on the registry", "the role AcrPull", azureLogin,
+	}, {
+		"gcp", isGoogleRegistry, "invalid GCP registry: '%s' is neither gcr.io, nor below it, nor LOCATION-docker.pkg.dev",
+		"the service account needs the scope devstorage.read_only and the role Artifact Registry Reader",
+		"artifactregistry.repositories.downloadArtifacts, as in the role Artifact Registry Reader", gcpLogin,
+	}}
 }
 
 // cloudOf returns the cloud whose registry a host is, by its name. It is the zero value for another host.
 func cloudOf(host string) registryCloud {
-	for _, c := range []registryCloud{{
-		"aws", isECR, "the role needs ecr:GetAuthorizationToken, and a trust policy that lets this identity assume it",
-		"ecr:BatchGetImage and ecr:GetDownloadUrlForLayer, as in AmazonEC2ContainerRegistryReadOnly",
-	}, {
-		"azure", isACR, "the identity needs the role AcrPull on the registry", "the role AcrPull",
-	}, {
-		"gcp", isGoogleRegistry, "the service account needs the scope devstorage.read_only and the role Artifact Registry Reader",
-		"artifactregistry.repositories.downloadArtifacts, as in the role Artifact Registry Reader",
-	}} {
+	for _, c := range registryClouds() {
 		if c.has(host) {
 			return c
 		}
@@ -319,10 +306,7 @@ func CloudPermission(host string) string { return cloudOf(RegistryHost(host)).pu
 // cloudClient is the HTTP client of the clouds' libraries: the run's connections and proxies, no client certificate, no
 // redirects, and a short wait for metadata servers, to which no proxy leads.
 func cloudClient(o CloudOptions) *http.Client {
-	dial := o.Dial
-	if dial == nil {
-		dial = plainDial
-	}
+	dial := orPlain(o.Dial)
 	authorities := o.Identity.WithoutCertificate()
 	return &http.Client{
 		Transport: &cloudTransport{

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"sync"
 	"time"
@@ -45,24 +44,19 @@ func isECR(host string) bool {
 	return ok
 }
 
-// awsProvider uses the SDK's default chain: environment keys, AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, profiles,
-// the credentials of containers, the instance's role.
-type awsProvider struct{ options CloudOptions }
-
 var errNoAuthorizationData = errors.New("the registry's answer holds no authorization token")
 
-// Login implements Provider.
-func (p *awsProvider) Login(ctx context.Context, host string) (Credential, time.Time, error) {
-	registry, ok := parseECR(host)
-	if !ok {
-		return Credential{}, time.Time{}, fmt.Errorf("invalid AWS registry: '%s' is not ACCOUNT.dkr.ecr.REGION.amazonaws.com or %s", host, ecrPublic)
-	}
-	cfg, _, err := loadAWS(ctx, p.options, config.WithRegion(registry.region))
+// awsLogin uses the SDK's default chain: environment keys, AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, profiles,
+// the credentials of containers, the instance's role.
+func awsLogin(ctx context.Context, c *Cloud, host string) (Credential, time.Time, error) {
+	registry, _ := parseECR(host)
+	cfg, _, err := loadAWS(ctx, c.CloudOptions, config.WithRegion(registry.region))
 	if err != nil {
 		return Credential{}, time.Time{}, err
 	}
+	api := privateAPI
 	if host == ecrPublic {
-		return publicAPI.login(ctx, cfg, registry, p.options.Now)
+		api = publicAPI
 	}
-	return privateAPI.login(ctx, cfg, registry, p.options.Now)
+	return api.login(ctx, cfg, registry, c.Now)
 }

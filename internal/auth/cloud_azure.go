@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -53,20 +52,11 @@ func isACR(host string) bool {
 	return own
 }
 
-// azureProvider uses the SDK's default chain: client secret or certificate, workload identity, managed identity, the
-// command line tools.
-type azureProvider struct {
-	client *http.Client
-	getenv func(string) string
-}
-
-// Login implements Provider. The identity's token is exchanged for one of the registry's own.
-func (p *azureProvider) Login(ctx context.Context, host string) (Credential, time.Time, error) {
-	home, ok := acrDomains().of(host)
-	if !ok {
-		return Credential{}, time.Time{}, fmt.Errorf("invalid Azure registry: '%s' is not NAME.azurecr.io, .cn or .us", host)
-	}
-	identity, err := azidentity.NewDefaultAzureCredential(p.options(home))
+// azureLogin uses the SDK's default chain: client secret or certificate, workload identity, managed identity, the
+// command line tools. The identity's token is exchanged for one of the registry's own.
+func azureLogin(ctx context.Context, c *Cloud, host string) (Credential, time.Time, error) {
+	home, _ := acrDomains().of(host)
+	identity, err := azidentity.NewDefaultAzureCredential(azureOptions(c.client, c.Getenv(envAuthorityHost), home))
 	if err != nil {
 		return Credential{}, time.Time{}, err
 	}
@@ -74,33 +64,32 @@ func (p *azureProvider) Login(ctx context.Context, host string) (Credential, tim
 	if err != nil {
 		return Credential{}, time.Time{}, err
 	}
-	refresh, err := p.exchange(ctx, host, token.Token)
+	refresh, err := acrExchange(ctx, c.client, host, token.Token)
 	if err != nil {
 		return Credential{}, time.Time{}, err
 	}
 	return BasicCredential(acrUser, refresh), tokenExpiry(refresh, token.ExpiresOn), nil
 }
 
-// options leave the authority to AZURE_AUTHORITY_HOST, which the SDK reads, if it is set. An authority that is not
+// azureOptions leave the authority to AZURE_AUTHORITY_HOST, which the SDK reads, if it is set. An authority that is not
 // Microsoft's must not be looked up at Microsoft's.
-func (p *azureProvider) options(home cloud.Configuration) *azidentity.DefaultAzureCredentialOptions {
-	o := &azidentity.DefaultAzureCredentialOptions{ClientOptions: azcore.ClientOptions{Transport: p.client}}
-	own := p.getenv(envAuthorityHost)
-	if own == "" {
+func azureOptions(client *http.Client, authority string, home cloud.Configuration) *azidentity.DefaultAzureCredentialOptions {
+	o := &azidentity.DefaultAzureCredentialOptions{ClientOptions: azcore.ClientOptions{Transport: client}}
+	if authority == "" {
 		o.Cloud = home
 		return o
 	}
 	o.DisableInstanceDiscovery = true
 	for _, known := range acrDomains() {
-		if strings.TrimRight(own, "/") == strings.TrimRight(known.ActiveDirectoryAuthorityHost, "/") {
+		if strings.TrimRight(authority, "/") == strings.TrimRight(known.ActiveDirectoryAuthorityHost, "/") {
 			o.DisableInstanceDiscovery = false
 		}
 	}
 	return o
 }
 
-// exchange turns an Entra ID token into a refresh token of the registry.
-func (p *azureProvider) exchange(ctx context.Context, host, token string) (string, error) {
+// acrExchange turns an Entra ID token into a refresh token of the registry.
+func acrExchange(ctx context.Context, client *http.Client, host, token string) (string, error) {
 	form := url.Values{"grant_type": {"access_token"}, "service": {host}, "access_token": {token}}
 	target := "https://" + host + "/oauth2/exchange"
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, strings.NewReader(form.Encode()))
@@ -108,7 +97,7 @@ func (p *azureProvider) exchange(ctx context.Context, host, token string) (strin
 		return "", err
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	resp, err := p.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		return "", err
 	}

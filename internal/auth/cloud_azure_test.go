@@ -214,7 +214,8 @@ func TestAzureRenewedInPlace(t *testing.T) {
 	w.now = w.now.Add(2 * time.Hour)
 	registry := &url.URL{Scheme: "https", Host: host}
 	rt := auth.NewRegistryTransport(auth.RegistryOptions{
-		Registry: registry, Logins: logins, Tokens: auth.NewTokens(now), Dial: w.network.Dial, Enter: fetch.EnterHost, Leave: fetch.LeaveHost,
+		TransportOptions: auth.TransportOptions{Base: registry, Dial: w.network.Dial},
+		Logins:           logins, Tokens: auth.NewTokens(now), Enter: fetch.EnterHost, Leave: fetch.LeaveHost,
 	})
 	var group sync.WaitGroup
 	for range 3 {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"runtime"
 	"slices"
@@ -31,45 +30,36 @@ func isGoogleRegistry(host string) bool {
 	return host == "gcr.io" || strings.HasSuffix(host, ".gcr.io") || strings.HasSuffix(host, "-docker.pkg.dev")
 }
 
-// gcpProvider uses application default credentials: the file that GOOGLE_APPLICATION_CREDENTIALS names (workload identity
-// federation included), gcloud's own, the metadata server.
-type gcpProvider struct {
-	client *http.Client
-	getenv func(string) string
-	now    func() time.Time
-}
-
 var (
 	errNoAccessToken   = errors.New("the metadata server's answer holds no access token")
 	errCredentialsFile = errors.New("not a file of application default credentials")
 )
 
-// Login implements Provider.
-func (p *gcpProvider) Login(ctx context.Context, host string) (Credential, time.Time, error) {
-	if !isGoogleRegistry(host) {
-		return Credential{}, time.Time{}, fmt.Errorf("invalid GCP registry: '%s' is neither gcr.io, nor below it, nor LOCATION-docker.pkg.dev", host)
-	}
-	token, err := p.token(ctx)
+// gcpLogin uses application default credentials.
+func gcpLogin(ctx context.Context, c *Cloud, _ string) (Credential, time.Time, error) {
+	token, err := c.googleToken(ctx)
 	if err != nil {
 		return Credential{}, time.Time{}, err
 	}
 	return BasicCredential(googleUser, token.AccessToken), token.Expiry, nil
 }
 
-func (p *gcpProvider) token(ctx context.Context) (*oauth2.Token, error) {
-	token, err := p.fromFile(ctx)
+// googleToken uses application default credentials: the file that GOOGLE_APPLICATION_CREDENTIALS names (workload identity
+// federation included), gcloud's own, the metadata server.
+func (c *Cloud) googleToken(ctx context.Context) (*oauth2.Token, error) {
+	token, err := c.fromFile(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
-		return p.fromMetadata(ctx)
+		return c.fromMetadata(ctx)
 	}
 	return token, err
 }
 
 // fromFile returns an fs.ErrNotExist if there is no file. One that was named has to exist.
-func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
-	path := p.getenv("GOOGLE_APPLICATION_CREDENTIALS")
+func (c *Cloud) fromFile(ctx context.Context) (*oauth2.Token, error) {
+	path := c.Getenv("GOOGLE_APPLICATION_CREDENTIALS")
 	named := path != ""
 	if !named {
-		path = p.wellKnownFile()
+		path = c.wellKnownFile()
 	}
 	if path == "" {
 		return nil, fs.ErrNotExist
@@ -81,7 +71,7 @@ func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
 	case err != nil:
 		return nil, err
 	}
-	ctx = context.WithValue(ctx, oauth2.HTTPClient, p.client)
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, c.client)
 	credentials, err := google.CredentialsFromJSONWithType(ctx, data, credentialsType(data), storageScope)
 	if err != nil {
 		// The library's error may quote the file.
@@ -90,12 +80,12 @@ func (p *gcpProvider) fromFile(ctx context.Context) (*oauth2.Token, error) {
 	return credentials.TokenSource.Token()
 }
 
-func (p *gcpProvider) wellKnownFile() string {
+func (c *Cloud) wellKnownFile() string {
 	const file = "application_default_credentials.json"
 	if runtime.GOOS == "windows" {
-		return under(p.getenv("APPDATA"), "gcloud", file)
+		return under(c.Getenv("APPDATA"), "gcloud", file)
 	}
-	return under(p.getenv("HOME"), ".config", "gcloud", file)
+	return under(c.Getenv("HOME"), ".config", "gcloud", file)
 }
 
 // credentialsType is the type that a file says it is of, if that is one of those that machines and people log in with.
@@ -113,9 +103,9 @@ func credentialsType(data []byte) google.CredentialsType {
 	return file.Type
 }
 
-func (p *gcpProvider) fromMetadata(ctx context.Context) (*oauth2.Token, error) {
+func (c *Cloud) fromMetadata(ctx context.Context) (*oauth2.Token, error) {
 	const path = "instance/service-accounts/default/token?scopes="
-	text, err := metadata.NewClient(p.client).GetWithContext(ctx, path+url.QueryEscape(storageScope))
+	text, err := metadata.NewClient(c.client).GetWithContext(ctx, path+url.QueryEscape(storageScope))
 	if err != nil {
 		return nil, fmt.Errorf("no application default credentials, and from the metadata server: %w", err)
 	}
@@ -126,5 +116,5 @@ func (p *gcpProvider) fromMetadata(ctx context.Context) (*oauth2.Token, error) {
 	if json.Unmarshal([]byte(text), &answer) != nil || answer.AccessToken == "" {
 		return nil, errNoAccessToken
 	}
-	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: p.now().Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
+	return &oauth2.Token{AccessToken: answer.AccessToken, Expiry: c.Now().Add(time.Duration(answer.ExpiresIn) * time.Second)}, nil
 }

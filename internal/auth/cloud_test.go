@@ -99,8 +99,8 @@ func (w *cloudWorld) wantBasic(t *testing.T, logins auth.Logins, s *helmtest.Ser
 		s.Use(http.HandlerFunc(registry))
 	}
 	rt := auth.NewRegistryTransport(auth.RegistryOptions{
-		Registry: &url.URL{Scheme: "https", Host: host}, Logins: logins,
-		Tokens: auth.NewTokens(func() time.Time { return w.now }), Dial: w.network.Dial,
+		TransportOptions: auth.TransportOptions{Base: &url.URL{Scheme: "https", Host: host}, Dial: w.network.Dial},
+		Logins:           logins, Tokens: auth.NewTokens(func() time.Time { return w.now }),
 	})
 	wantGet(t, rt, "https://"+host+"/v2/charts/podinfo/manifests/1.0.0", 200)
 }

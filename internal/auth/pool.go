@@ -74,10 +74,8 @@ func alertOn(conn net.Conn) error {
 	return nil
 }
 
-func dialWithin(dial func(context.Context, string, string) (net.Conn, error), timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
+func dialWithin(dial DialFunc, timeout time.Duration) DialFunc {
+	dial = orPlain(dial)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

@@ -13,9 +13,7 @@ import (
 // PublicDial is a dialer that opens no connections to addresses that are not public, but to the proxies of the environment.
 // The address of a name is known when the connection is there: it is closed before anything is sent.
 func PublicDial(dial DialFunc, getenv func(string) string) DialFunc {
-	if dial == nil {
-		dial = plainDial
-	}
+	dial = orPlain(dial)
 	proxies := environmentProxies(getenv)
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		if proxies[strings.ToLower(addr)] {

@@ -59,7 +59,8 @@ func TestPrivateRedirects(t *testing.T) {
 				t.Fatal(err)
 			}
 			rt := auth.NewRegistryTransport(auth.RegistryOptions{
-				Registry: registry, Logins: v.logins, Tokens: auth.NewTokens(w.options().Now), Dial: dial, AllowPrivate: v.allow,
+				TransportOptions: auth.TransportOptions{Base: registry, Dial: dial, AllowPrivate: v.allow},
+				Logins:           v.logins, Tokens: auth.NewTokens(w.options().Now),
 			})
 			if _, err := get(t, rt, v.registry+"/v2/org/app/manifests/1"); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -20,7 +21,7 @@ const maxChallengeBody = 64 << 10
 // many objects read it. Nothing is shared between different credentials or TLS settings.
 type Tokens struct {
 	now    func() time.Time
-	hosts  sync.Map // of *hostState, by hostKey
+	hosts  sync.Map // of *hostState, by the key of their options
 	tokens sync.Map // of *token, by tokenKey
 }
 
@@ -29,37 +30,26 @@ func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now}
 }
 
-// hostKey is a registry as one set of credentials and TLS settings sees it.
-type hostKey struct{ origin, who string }
-
-// hostState is what a registry is known to ask for. The turn is held while nothing is known, so that the first of many
+// hostState is what a registry is known to ask for, as one set of credentials and TLS settings sees it. The turn is held while nothing is known, so that the first of many
 // requests at once is the only one to be turned away.
 type hostState struct {
 	turn   chan struct{}
 	wanted atomic.Pointer[challenge] // nil while nothing is known, scheme "" without a challenge
 }
 
-// RegistryOptions says how one registry is reached.
+// RegistryOptions says how one registry is reached. Its API is at Base: https, or http if the user chose it. The Identity
+// has the TLS settings; its user name and password are not used: they have to be among the Logins.
 type RegistryOptions struct {
-	// Registry has the scheme, host and port of the registry's API: https, or http if the user chose it.
-	Registry *url.URL
-	// Identity has the TLS settings. Its user name and password are not used: they have to be among the Logins.
-	Identity *Identity
-	Logins   Logins // nil is anonymous
-	Tokens   *Tokens
+	TransportOptions
 
-	Dial      DialFunc
-	Getenv    func(string) string
-	Proxy     *Proxy // of a manifest, in place of the environment's
-	UserAgent string
+	Logins Logins // nil is anonymous
+	Tokens *Tokens
 	// Enter waits for one of the places that a host has for this process, and gives up the one that the request has at
 	// another; Leave gives it up. The context is the request's. Nil is without limit.
 	Enter func(ctx context.Context, at *url.URL) error
 	Leave func(ctx context.Context)
 	// Write requests the right to write to a repository, too.
 	Write bool
-	// AllowPrivate lets a public registry with a login of the environment redirect to private addresses.
-	AllowPrivate bool
 }
 
 // ambient are the logins if they are the environment's, else nil.
@@ -73,17 +63,14 @@ type withholder interface {
 	withheld(context.Context, Route) error
 }
 
-// key is equal for options with the same credentials, TLS settings and proxy.
-func (o RegistryOptions) key() string {
-	key := o.Identity.Key() + " " + o.Proxy.Key()
+// Key is equal for options with the same registry, credentials, TLS settings and proxy.
+func (o RegistryOptions) Key() string {
+	key := fmt.Sprint(Origin(o.Base), " ", o.Identity.Key(), " ", o.Proxy.Key(), " ", o.Write)
 	if o.Logins == nil {
 		return key
 	}
 	return key + " " + o.Logins.Key()
 }
-
-// route is how the registry is reached: what the connections are made of.
-func (o RegistryOptions) route() Route { return NewRoute(o.Registry, o.Identity, o.Proxy) }
 
 func (o RegistryOptions) enter(ctx context.Context, at *url.URL) error {
 	if o.Enter == nil {
@@ -107,13 +94,8 @@ func takeTurn(ctx context.Context, turn chan struct{}, leave func(context.Contex
 	case turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
-}
-
-// connections are the options of the transport's own connections.
-func (o RegistryOptions) connections(id *Identity, dial DialFunc) TransportOptions {
-	return TransportOptions{Identity: id, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}
 }
 
 // NewRegistryTransport returns a transport that logs in to one registry when it is asked to, with a bearer token or
@@ -121,29 +103,13 @@ func (o RegistryOptions) connections(id *Identity, dial DialFunc) TransportOptio
 // the client certificate. Credentials are shown to the registry and to the token server that it names, if checkRealm
 // and realmGuard let them.
 func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
-	guard := &realmGuard{registry: o.Registry, guarded: o.ambient() != nil && !o.AllowPrivate}
-	dial := o.Dial
-	if dial == nil {
-		dial = plainDial
-	}
-	own := o.connections(o.Identity, guard.registryDial(dial))
-	foreign := o.connections(o.Identity.WithoutCertificate(), guard.foreignDial(dial))
-	return &registryTransport{
-		options: o,
-		dial:    dial,
-		guard:   guard,
-		key:     hostKey{Origin(o.Registry), o.key()},
-		own:     Connections(own),
-		foreign: Connections(foreign),
-	}
+	return &registryTransport{options: o, key: o.Key(), connections: connect(o.TransportOptions, o.ambient() != nil)}
 }
 
 type registryTransport struct {
-	options      RegistryOptions
-	dial         DialFunc
-	guard        *realmGuard
-	key          hostKey
-	own, foreign *Pool
+	connections
+	options RegistryOptions
+	key     string
 
 	sent   secretSet
 	realms sync.Map // of *Pool, by origin
@@ -151,8 +117,7 @@ type registryTransport struct {
 
 // CloseIdleConnections is what http.Client's method of this name calls.
 func (t *registryTransport) CloseIdleConnections() {
-	t.own.CloseIdleConnections()
-	t.foreign.CloseIdleConnections()
+	t.connections.CloseIdleConnections()
 	for _, realm := range t.realms.Range {
 		realm.(*Pool).CloseIdleConnections()
 	}
@@ -162,7 +127,7 @@ func (t *registryTransport) CloseIdleConnections() {
 // twice at most, and once for a request whose body cannot be read again; its last answer is returned as it is.
 func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := outgoing(r, t.options.UserAgent)
-	if !SameOrigin(out.URL, t.options.Registry) || isForeign(r.Context()) {
+	if !SameOrigin(out.URL, t.options.Base) || isForeign(r.Context()) {
 		return t.guard.foreign(out, t.foreign)
 	}
 	resp, err := t.firstTry(out)
@@ -181,7 +146,7 @@ func (t *registryTransport) send(r *http.Request) (*http.Response, error) {
 
 // firstTry sends what is known to be wanted. The first request to a registry of which nothing is known goes alone.
 func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
-	host := t.options.Tokens.host(t.key)
+	host := t.host()
 	if host.wanted.Load() == nil {
 		if err := takeTurn(r.Context(), host.turn, nil); err != nil {
 			return nil, err
@@ -224,7 +189,7 @@ func (t *registryTransport) secondTry(r *http.Request, refused *http.Response) (
 	if !ok {
 		return refused, nil
 	}
-	t.options.Tokens.host(t.key).learn(wanted)
+	t.host().learn(wanted)
 	stale := r.Header.Get("Authorization")
 	header, err := t.authorization(r, wanted, stale)
 	if err != nil {
@@ -282,41 +247,35 @@ func (t *registryTransport) login(ctx context.Context, repository string) (Login
 	return t.options.Logins.login(ctx, t.options.route(), repository)
 }
 
-// Shown is what a registry was shown, without what is secret in it.
-type Shown struct {
-	Nothing bool
-	Source  string
-	Problem error
-}
-
 // ShownBy returns what a transport of [NewRegistryTransport] shows the registry for a repository.
-func ShownBy(ctx context.Context, rt http.RoundTripper, repository string) Shown {
+func ShownBy(ctx context.Context, rt http.RoundTripper, repository string) Login {
 	t, ok := rt.(*registryTransport)
 	if !ok {
-		return Shown{Nothing: true}
+		return Login{}
 	}
 	// An error of its own has been reported instead of an answer, and does not get here.
 	login, _ := t.login(ctx, repository)
-	return Shown{login.Credential.IsZero(), login.Source, login.Problem}
+	return login
 }
 
 // WithheldBy returns a *WithheldError if the transport has a login of the environment for the registry that it does not
 // show, because a manifest chose the route.
 func WithheldBy(ctx context.Context, rt http.RoundTripper) error {
 	t, ok := rt.(*registryTransport)
-	if !ok {
+	if !ok || t.options.ambient() == nil {
 		return nil
 	}
-	ambient := t.options.ambient()
-	if ambient == nil {
-		return nil
-	}
-	return ambient.withheld(ctx, t.options.route())
+	return t.options.ambient().withheld(ctx, t.options.route())
 }
 
-func (ts *Tokens) host(key hostKey) *hostState {
-	h, _ := ts.hosts.LoadOrStore(key, &hostState{turn: make(chan struct{}, 1)})
-	return h.(*hostState)
+func (t *registryTransport) host() *hostState {
+	return entry(&t.options.Tokens.hosts, t.key, &hostState{turn: make(chan struct{}, 1)})
+}
+
+// entry returns what a map has for a key, after it has put in the value if that is nothing.
+func entry[V any](of *sync.Map, key any, value *V) *V {
+	found, _ := of.LoadOrStore(key, value)
+	return found.(*V)
 }
 
 func (h *hostState) learn(c challenge) {

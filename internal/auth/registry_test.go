@@ -54,8 +54,8 @@ func (f *fakeRegistry) transport(t *testing.T, logins auth.Logins, dial auth.Dia
 		dial = f.network.Dial
 	}
 	rt := auth.NewRegistryTransport(auth.RegistryOptions{
-		Registry: &url.URL{Scheme: "http", Host: "registry.test"},
-		Logins:   logins, Tokens: f.tokenMap, Dial: dial, UserAgent: "helmsrc/test",
+		TransportOptions: auth.TransportOptions{Base: &url.URL{Scheme: "http", Host: "registry.test"}, Dial: dial, UserAgent: "helmsrc/test"},
+		Logins:           logins, Tokens: f.tokenMap,
 	})
 	t.Cleanup(rt.(interface{ CloseIdleConnections() }).CloseIdleConnections)
 	return rt

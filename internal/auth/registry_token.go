@@ -77,7 +77,7 @@ func (e *TokenError) RetryAfter() time.Duration { return e.wait }
 
 // tokenKey is what a token is good for. The scope is the needed one; the token may have been requested with more.
 type tokenKey struct {
-	host           hostKey
+	host           string // the key of its options
 	realm, service string
 	scope          string
 	cred           string // its key
@@ -95,12 +95,13 @@ type token struct {
 // token returns an Authorization header, from an earlier request if that is still good. stale is the header that the
 // registry has just refused, if there was one: it has expired early, or the registry requires a wider scope than before.
 func (t *registryTransport) token(ctx context.Context, wanted challenge, scope string, cred Credential, stale string) (string, error) {
-	realm, err := checkRealm(wanted.params["realm"], t.options.Registry, t.options.ambient() != nil && !cred.IsZero())
+	realm, err := checkRealm(wanted.params["realm"], t.options.Base, t.options.ambient() != nil && !cred.IsZero())
 	if err != nil {
 		return "", err
 	}
 	service := wanted.params["service"]
-	tok := t.options.Tokens.token(tokenKey{t.key, realm.String(), service, scope, cred.key()})
+	key := tokenKey{t.key, realm.String(), service, scope, cred.key()}
+	tok := entry(&t.options.Tokens.tokens, key, &token{turn: make(chan struct{}, 1)})
 	if err := takeTurn(ctx, tok.turn, t.options.Leave); err != nil {
 		return "", err
 	}
@@ -124,11 +125,6 @@ func (t *registryTransport) token(ctx context.Context, wanted challenge, scope s
 	}
 	tok.header, tok.expires = header, now().Add(life)
 	return header, nil
-}
-
-func (ts *Tokens) token(key tokenKey) *token {
-	tok, _ := ts.tokens.LoadOrStore(key, &token{turn: make(chan struct{}, 1)})
-	return tok.(*token)
 }
 
 // fetchToken asks the token server once. It follows no redirect: the server that was judged is the one that is asked.
@@ -243,17 +239,22 @@ func readToken(body []byte) (header string, life time.Duration, problem string) 
 
 // realm returns the connections to a token server. The registry's own are used if it is the same server.
 func (t *registryTransport) realm(realm *url.URL) http.RoundTripper {
-	if SameOrigin(realm, t.options.Registry) {
+	if SameOrigin(realm, t.options.Base) {
 		return t.own
 	}
 	pool, found := t.realms.Load(Origin(realm))
 	if !found {
-		dial := t.guard.realmDial(t.dial, realm)
-		pool, _ = t.realms.LoadOrStore(Origin(realm), Connections(t.options.connections(t.options.Identity, dial)))
+		o := t.options.TransportOptions
+		o.Dial = t.guard.realmDial(orPlain(o.Dial), realm)
+		pool, _ = t.realms.LoadOrStore(Origin(realm), Connections(o))
 	}
 	return pool.(*Pool)
 }
 
-func plainDial(ctx context.Context, network, addr string) (net.Conn, error) {
-	return new(net.Dialer).DialContext(ctx, network, addr)
+// orPlain returns dial, or if it is nil a dialer that does nothing special.
+func orPlain(dial DialFunc) DialFunc {
+	if dial == nil {
+		return new(net.Dialer).DialContext
+	}
+	return dial
 }

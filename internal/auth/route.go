@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -73,18 +74,17 @@ func (r Route) withhold(what string, reach Reach) error {
 	case by == "" || reach == ReachAnywhere:
 		return nil
 	}
-	return &WithheldError{What: what, Host: r.host(), By: by}
+	return withheld(what, r.host(), by)
 }
 
 // A WithheldError says that a credential of the environment is not used, because a manifest chose how its server is
 // reached.
 type WithheldError struct {
-	What string // the credential
-	Host string
-	By   string // the field of the manifest; "http" is the scheme of the URL, "untrusted" and "insecure-skip-tls-verify" are the flags
+	finding.Problem
+	By string // the field of the manifest; "http" is the scheme of the URL, "untrusted" and "insecure-skip-tls-verify" are the flags
 }
 
-func (e *WithheldError) Error() string {
+func withheld(what, host, by string) error {
 	why := map[string]string{
 		"proxy":          finding.ManifestProxy,
 		"authority":      finding.ManifestCA,
@@ -92,26 +92,13 @@ func (e *WithheldError) Error() string {
 		"http":           "it is reached over plain HTTP",
 		skipVerification: finding.SkipsVerification,
 		"untrusted":      finding.LeavesOutOthers,
-	}[e.By]
-	return fmt.Sprintf("%s is not shown to '%s': %s", e.What, e.Host, why)
+	}[by]
+	instead := map[string]string{"untrusted": finding.LoginForUntrusted, skipVerification: finding.LoginForUnverified}[by]
+	return &WithheldError{By: by, Problem: finding.Problem{
+		Class: finding.Login | finding.Lasting, Text: fmt.Sprintf("%s is not shown to '%s': %s", what, host, why),
+		Advice: cmp.Or(instead, finding.LoginAnywhere),
+	}}
 }
-
-// Hint offers what there is instead.
-func (e *WithheldError) Hint() string {
-	switch e.By {
-	case "untrusted":
-		return finding.LoginForUntrusted
-	case skipVerification:
-		return finding.LoginForUnverified
-	}
-	return finding.LoginAnywhere
-}
-
-// AuthFailure is true: the login is not possible.
-func (e *WithheldError) AuthFailure() bool { return true }
-
-// Transient is false.
-func (e *WithheldError) Transient() bool { return false }
 
 // isLoopbackHost reports whether a host is written as one of this machine.
 func isLoopbackHost(host string) bool {

@@ -125,10 +125,11 @@ func TestRoutes(t *testing.T) {
 				}
 				wantWithheld(t, login.Problem, by)
 				rt := auth.NewRegistryTransport(auth.RegistryOptions{
-					Registry: u, Identity: v.identity, Proxy: v.proxy, Logins: user, Tokens: auth.NewTokens(o.Now), Dial: w.network.Dial,
+					TransportOptions: auth.TransportOptions{Base: u, Identity: v.identity, Proxy: v.proxy, Dial: w.network.Dial},
+					Logins:           user, Tokens: auth.NewTokens(o.Now),
 				})
 				wantWithheld(t, auth.WithheldBy(t.Context(), rt), by)
-				if shown := auth.ShownBy(t.Context(), rt, "org/app"); shown.Nothing != (by != "") {
+				if shown := auth.ShownBy(t.Context(), rt, "org/app"); shown.Credential.IsZero() != (by != "") {
 					t.Errorf("shown %+v", shown)
 				}
 				if u.Host != host {
@@ -185,7 +186,8 @@ func TestRouteTokens(t *testing.T) {
 	get := func(id *auth.Identity, want int) {
 		t.Helper()
 		rt := auth.NewRegistryTransport(auth.RegistryOptions{
-			Registry: &url.URL{Scheme: "https", Host: "registry.test"}, Identity: id, Logins: user, Tokens: tokens, Dial: w.network.Dial,
+			TransportOptions: auth.TransportOptions{Base: &url.URL{Scheme: "https", Host: "registry.test"}, Identity: id, Dial: w.network.Dial},
+			Logins:           user, Tokens: tokens,
 		})
 		wantGet(t, rt, "https://registry.test/v2/org/app/manifests/1", want)
 	}

@@ -197,17 +197,25 @@ func (s *secrets) readTLS(secret *manifest.Secret) (warnings []string, err error
 	if err := s.checkTLSKeys(secret); err != nil {
 		return nil, err
 	}
+	if err := s.parseTLS(); err != nil {
+		return nil, err
+	}
+	return warnings, nil
+}
+
+// parseTLS reads the certificate with its key, and the authorities, of which each need not be there.
+func (s *secrets) parseTLS() error {
 	if len(s.cert) > 0 {
 		pair, err := tls.X509KeyPair(s.cert, s.key)
 		if err != nil {
-			return nil, fmt.Errorf("failed to parse TLS certificate and key: %w", explainPair(s.cert, s.key))
+			return fmt.Errorf("failed to parse TLS certificate and key: %w", explainPair(s.cert, s.key))
 		}
 		s.pair = &pair
 	}
 	if len(s.ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(s.ca) {
-		return nil, errors.New("failed to parse CA certificate")
+		return errors.New("failed to parse CA certificate")
 	}
-	return warnings, nil
+	return nil
 }
 
 func (s *secrets) checkTLSKeys(secret *manifest.Secret) error {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/x509"
@@ -97,14 +98,7 @@ func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStor
 			Advice: finding.IdentityAnywhere,
 		})
 	}
-	env := o.ofMachine().Getenv
-	p := &azureProvider{s.failures.client, func(name string) string {
-		if name == envAuthorityHost && authority != "" {
-			return authority
-		}
-		return env(name)
-	}}
-	options := p.options(s.home)
+	options := azureOptions(s.failures.client, cmp.Or(authority, o.ofMachine().Getenv(envAuthorityHost)), s.home)
 	options.Retry = noRetries()
 	if authority != "" {
 		options.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: authority}

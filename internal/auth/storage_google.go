@@ -39,13 +39,12 @@ func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 	if err := o.withhold(on, "gcp", isGoogleStorage(host)); err != nil {
 		return nil, err
 	}
-	o = o.ofMachine()
-	p := &gcpProvider{cloudClient(o), o.Getenv, o.Now}
+	c := NewCloud(o)
 	return &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1), ask: func(ctx context.Context) (*oauth2.Token, error) {
 		if !isGoogleStorage(host) {
 			return nil, foreignStorage("gcp", host)
 		}
-		return p.token(ctx)
+		return c.googleToken(ctx)
 	}}, nil
 }
 
@@ -146,12 +145,10 @@ func checkGoogleKey(key []byte) (google.CredentialsType, error) {
 
 // Token returns a token that is good for a while. An error is a *CloudError, or the context's.
 func (s *GoogleStorage) Token(ctx context.Context) (string, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
+	if err := takeTurn(ctx, s.turn, nil); err != nil {
+		return "", err
 	}
+	defer func() { <-s.turn }()
 	if s.token != nil && (s.token.Expiry.IsZero() || s.now().Before(s.token.Expiry.Add(-cloudLeeway))) {
 		return s.token.AccessToken, nil
 	}

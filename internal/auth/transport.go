@@ -45,21 +45,34 @@ type TransportOptions struct {
 //
 // It compresses nothing and follows no redirect.
 func NewTransport(o TransportOptions) http.RoundTripper {
-	guard := &realmGuard{registry: o.Base, guarded: o.Base != nil && o.Identity.IsAmbient() && !o.AllowPrivate}
-	if o.Dial == nil {
-		o.Dial = plainDial
-	}
+	return &transport{connect(o, o.Base != nil && o.Identity.IsAmbient()), o}
+}
+
+// connections are those to a server and to others, where it redirects to.
+type connections struct {
+	guard *realmGuard
+	// own carries the client certificate, foreign does not.
+	own, foreign *Pool
+}
+
+// connect returns the connections to the server at Base. If it is guarded, it must not lead to the inside.
+func connect(o TransportOptions, guarded bool) connections {
+	guard := &realmGuard{registry: o.Base, guarded: guarded && !o.AllowPrivate}
 	own, foreign := o, o
 	foreign.Identity = o.Identity.WithoutCertificate()
-	own.Dial, foreign.Dial = guard.registryDial(o.Dial), guard.foreignDial(o.Dial)
-	return &transport{options: o, guard: guard, own: Connections(own), foreign: Connections(foreign)}
+	own.Dial, foreign.Dial = guard.registryDial(orPlain(o.Dial)), guard.foreignDial(orPlain(o.Dial))
+	return connections{guard, Connections(own), Connections(foreign)}
+}
+
+// CloseIdleConnections is what http.Client's method of this name calls.
+func (c connections) CloseIdleConnections() {
+	c.own.CloseIdleConnections()
+	c.foreign.CloseIdleConnections()
 }
 
 type transport struct {
+	connections
 	options TransportOptions
-	guard   *realmGuard
-	// own carries the client certificate, foreign does not.
-	own, foreign *Pool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -96,8 +109,11 @@ func (o TransportOptions) Withheld() error {
 	if o.Base == nil || !o.Identity.IsAmbient() {
 		return nil
 	}
-	return NewRoute(o.Base, o.Identity, o.Proxy).withhold(o.Identity.reveal().source, o.Identity.reveal().reach)
+	return o.route().withhold(o.Identity.reveal().source, o.Identity.reveal().reach)
 }
+
+// route is how the server is reached: what the connections are made of.
+func (o TransportOptions) route() Route { return NewRoute(o.Base, o.Identity, o.Proxy) }
 
 // trusts reports whether the identity may go where the request goes.
 func (t *transport) trusts(r *http.Request) bool {
@@ -114,12 +130,6 @@ func (t *transport) trusts(r *http.Request) bool {
 	default:
 		return t.options.PassCredentials && !isForeign(r.Context())
 	}
-}
-
-// CloseIdleConnections is what http.Client's method of this name calls.
-func (t *transport) CloseIdleConnections() {
-	t.own.CloseIdleConnections()
-	t.foreign.CloseIdleConnections()
 }
 
 // SameOrigin reports whether scheme, host and port are equal, where a port that is not written is the scheme's own.

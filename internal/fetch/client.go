@@ -100,17 +100,19 @@ func (c *Client) Transport(id *auth.Identity, base *url.URL, passCredentials boo
 	key := id.Key() + " " + auth.Origin(base) + " " + strconv.FormatBool(passCredentials)
 	t, found := c.transports.Load(key)
 	if !found {
-		t, _ = c.transports.LoadOrStore(key, auth.NewTransport(auth.TransportOptions{
-			Identity:        id,
-			Base:            base,
-			PassCredentials: passCredentials,
-			Dial:            c.Config.Dial,
-			Getenv:          c.Config.Getenv,
-			UserAgent:       c.Config.UserAgent,
-			AllowPrivate:    c.Config.PrivateRedirects,
-		}))
+		o := c.Connect(id, nil)
+		o.Base, o.PassCredentials = base, passCredentials
+		t, _ = c.transports.LoadOrStore(key, auth.NewTransport(o))
 	}
 	return t.(http.RoundTripper)
+}
+
+// Connect says how the client makes connections with an identity, and through the proxy of a manifest, if there is one.
+func (c *Client) Connect(id *auth.Identity, p *auth.Proxy) auth.TransportOptions {
+	return auth.TransportOptions{
+		Identity: id, Proxy: p, Dial: c.Config.Dial, Getenv: c.Config.Getenv,
+		UserAgent: c.Config.UserAgent, AllowPrivate: c.Config.PrivateRedirects,
+	}
 }
 
 // CloseIdleConnections closes the connections that no transfer uses.

@@ -67,12 +67,12 @@ func (p *reconciliation) secretNamed(name string) string {
 	return at + ", which is not available"
 }
 
-func decideLogin(ctx context.Context, ask func(context.Context) auth.Shown) {
+func decideLogin(ctx context.Context, ask func(context.Context) auth.Login) {
 	if !fetch.Deciding(ctx) {
 		return
 	}
 	switch shown := ask(ctx); {
-	case shown.Nothing:
+	case shown.Credential.IsZero():
 		fetch.Decided(ctx, "credentials: the registry is shown none")
 	default:
 		fetch.Decided(ctx, "credentials: the registry is shown those of %s", shown.Source)

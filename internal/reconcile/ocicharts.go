@@ -89,7 +89,7 @@ func (c *registryCharts) choose(ctx context.Context, w *remarks, name, version s
 	if err != nil {
 		return nil, &downloadError{tag, c.otherwise(ctx, w, name, tag, err)}
 	}
-	decideLogin(ctx, func(ctx context.Context) auth.Shown { return c.repo.registry.Shown(ctx, name) })
+	decideLogin(ctx, func(ctx context.Context) auth.Login { return c.repo.registry.Shown(ctx, name) })
 	return c.resolved(name, pinned), nil
 }
 

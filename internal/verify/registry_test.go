@@ -34,10 +34,8 @@ func TestRedirects(t *testing.T) {
 	t.Cleanup(store.Close)
 
 	p.subject.Transport = auth.NewRegistryTransport(auth.RegistryOptions{
-		Registry: &url.URL{Scheme: "http", Host: p.host},
-		Logins:   auth.StaticLogin{Credential: auth.BasicCredential("reader", "secret")},
-		Tokens:   auth.NewTokens(time.Now),
-		Getenv:   func(string) string { return "" },
+		TransportOptions: auth.TransportOptions{Base: &url.URL{Scheme: "http", Host: p.host}, Getenv: func(string) string { return "" }},
+		Logins:           auth.StaticLogin{Credential: auth.BasicCredential("reader", "secret")}, Tokens: auth.NewTokens(time.Now),
 	})
 	redirect := func(query string) {
 		p.intercept(func(w http.ResponseWriter, r *http.Request) bool {

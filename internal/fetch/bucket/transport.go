@@ -27,7 +27,7 @@ type bucketTransport struct {
 }
 
 func newTransport(c *fetch.Client, p *auth.Proxy, id *auth.Identity) *bucketTransport {
-	pool := auth.Connections(auth.TransportOptions{Identity: id, Dial: c.Config.Dial, Getenv: c.Config.Getenv, Proxy: p})
+	pool := auth.Connections(c.Connect(id, p))
 	// In S3 the requests for objects have no query.
 	object := func(r *http.Request) bool { return r.URL.RawQuery == "" }
 	return &bucketTransport{pool: pool, limit: c.Acquire, now: c.Config.Now, object: object}

@@ -49,11 +49,10 @@ func (c *clone) openHTTP(u *url.URL, login *Login) *gitHTTP {
 
 // connections returns a pool of this clone's own.
 func (c *clone) connections(id *auth.Identity) *auth.Pool {
-	config := c.client.Config
 	if c.options.SkipTLSVerify {
 		id = id.SkipVerification()
 	}
-	return auth.Connections(auth.TransportOptions{Identity: id, Dial: config.Dial, Getenv: config.Getenv, Proxy: c.options.Proxy})
+	return auth.Connections(c.client.Connect(id, c.options.Proxy))
 }
 
 func (h *gitHTTP) Close() error {

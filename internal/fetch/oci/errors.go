@@ -100,7 +100,7 @@ func (x *exchange) statusHint(ctx context.Context, e *RegistryError, at *url.URL
 		return x.authHint(ctx, e)
 	case e.Code == http.StatusNotFound:
 		return x.notFoundHint(e)
-	case e.Code == http.StatusTooManyRequests && x.oci.login(ctx, x.ref.Repository).Nothing:
+	case e.Code == http.StatusTooManyRequests && x.oci.login(ctx, x.ref.Repository).Credential.IsZero():
 		return "the registry limits anonymous requests: a login may raise the limit"
 	case e.Code == http.StatusBadRequest && x.oci.options.Insecure:
 		return finding.PlainHTTP
@@ -123,6 +123,7 @@ func (x *exchange) notFoundHint(e *RegistryError) string {
 
 func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 	login := x.oci.login(ctx, x.ref.Repository)
+	anonymous := login.Credential.IsZero()
 	var withheld *auth.WithheldError
 	permission := auth.CloudPermission(x.oci.Host())
 	switch {
@@ -130,13 +131,13 @@ func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 		return withheld.Error() + ": " + withheld.Hint()
 	case login.Problem != nil:
 		return login.Problem.Error()
-	case login.Nothing && auth.RegistryHost(x.oci.Host()) == "docker.io":
+	case anonymous && auth.RegistryHost(x.oci.Host()) == "docker.io":
 		return "the repository is private, or there is none: Docker Hub gives the same answer to both"
-	case login.Nothing && x.oci.options.Write:
+	case anonymous && x.oci.options.Write:
 		return fmt.Sprintf("log in with 'helm registry login %s'", x.oci.Host())
 	case x.oci.options.Write:
 		return fmt.Sprintf("the registry does not accept the login from %s, or it lacks the permission to write to '%s'", login.Source, x.ref.Repository)
-	case login.Nothing:
+	case anonymous:
 		return fmt.Sprintf(finding.RegistryLogin, x.oci.Host())
 	case e.Code == http.StatusForbidden && permission != "":
 		return "the login is accepted, but may lack the permission to pull: " + permission

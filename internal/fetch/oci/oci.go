@@ -169,28 +169,15 @@ func NewClient(c *fetch.Client) *Client {
 // registryTransport returns the transport to a registry. Repositories with the same credentials and TLS settings share
 // it: connections, tokens and what is known of the registry.
 func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper {
-	key := auth.Origin(origin) + " " + o.Identity.Key()
-	if o.Logins != nil {
-		key += " " + o.Logins.Key()
+	options := auth.RegistryOptions{
+		TransportOptions: c.Connect(o.Identity, o.Proxy), Logins: o.Logins, Tokens: c.tokens, Write: o.Write,
+		Enter: fetch.EnterHost, Leave: fetch.LeaveHost,
 	}
-	key += fmt.Sprint(" ", o.Proxy.Key(), o.Write)
+	options.Base = origin
+	key := options.Key()
 	t, found := c.transports.Load(key)
 	if !found {
-		t, _ = c.transports.LoadOrStore(key, auth.NewRegistryTransport(auth.RegistryOptions{
-			Registry:  origin,
-			Identity:  o.Identity,
-			Logins:    o.Logins,
-			Tokens:    c.tokens,
-			Dial:      c.Config.Dial,
-			Getenv:    c.Config.Getenv,
-			Proxy:     o.Proxy,
-			Write:     o.Write,
-			UserAgent: c.Config.UserAgent,
-			Enter:     fetch.EnterHost,
-			Leave:     fetch.LeaveHost,
-
-			AllowPrivate: c.Config.PrivateRedirects,
-		}))
+		t, _ = c.transports.LoadOrStore(key, auth.NewRegistryTransport(options))
 	}
 	return t.(http.RoundTripper)
 }
@@ -206,15 +193,15 @@ func (c *Client) CloseIdleConnections() {
 }
 
 // login asks again what the registry was shown, for a hint.
-func (o *Namespace) login(ctx context.Context, repository string) auth.Shown {
+func (o *Namespace) login(ctx context.Context, repository string) auth.Login {
 	return auth.ShownBy(ctx, o.transport, repository)
 }
 
 // Shown is what the registry is shown for a chart, by the name in spec.chart.
-func (o *Namespace) Shown(ctx context.Context, chart string) auth.Shown {
+func (o *Namespace) Shown(ctx context.Context, chart string) auth.Login {
 	ref, err := o.repository(chart)
 	if err != nil {
-		return auth.Shown{Nothing: true}
+		return auth.Login{}
 	}
 	return o.login(ctx, ref.Repository)
 }

@@ -121,7 +121,7 @@ func (r *Repository) Withheld(ctx context.Context) error {
 }
 
 // Shown is what the registry is shown for the repository.
-func (r *Repository) Shown(ctx context.Context) auth.Shown {
+func (r *Repository) Shown(ctx context.Context) auth.Login {
 	return r.oci.login(ctx, r.Path())
 }
 
@@ -129,7 +129,7 @@ func (r *Repository) Shown(ctx context.Context) auth.Shown {
 func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error) {
 	probe, cancel := context.WithTimeout(ctx, plainHTTPTimeout)
 	defer cancel()
-	pool := auth.Connections(auth.TransportOptions{Identity: o.Identity, Dial: c.Config.Dial, Getenv: c.Config.Getenv, Proxy: o.Proxy})
+	pool := auth.Connections(c.Connect(o.Identity, o.Proxy))
 	defer pool.CloseIdleConnections()
 	u := &url.URL{Scheme: "https", Host: n.ref.Host(), Path: "/v2/"}
 	r, err := http.NewRequestWithContext(probe, http.MethodGet, u.String(), nil)

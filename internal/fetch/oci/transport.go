@@ -20,10 +20,7 @@ func (o *Namespace) Reading() http.RoundTripper { return &readingTransport{excha
 // shows them no credentials, and is else as patient as that of [Namespace.Reading].
 func (c *Client) Reading() http.RoundTripper {
 	return &readingTransport{exchange{oci: &Namespace{
-		client: c, options: Options{NoProgress: defaultNoProgress},
-		transport: auth.NewTransport(auth.TransportOptions{
-			Dial: c.Config.Dial, Getenv: c.Config.Getenv, UserAgent: c.Config.UserAgent,
-		}),
+		client: c, options: Options{NoProgress: defaultNoProgress}, transport: auth.NewTransport(c.Connect(nil, nil)),
 	}}}
 }
 
