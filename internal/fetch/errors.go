@@ -87,6 +87,14 @@ func NewTimeout(name string, after time.Duration) error {
 	return &finding.Problem{Class: finding.Passing, Text: fmt.Sprintf("%s of %v exceeded", name, after), Err: context.DeadlineExceeded}
 }
 
+// Within bounds a context by spec.timeout, which is no bound if it is 0.
+func Within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, timeout, NewTimeout(finding.Timeout, timeout))
+}
+
 // requestCode is what is wrong with a request: what the error behind it says, or the network.
 func requestCode(err error, transient bool) finding.Code {
 	var elsewhere *url.Error

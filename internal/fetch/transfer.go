@@ -109,7 +109,17 @@ func (t *Tee) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// A ReadCloser reads from one place and closes another, and then calls a function, which may be nil.
 type ReadCloser struct {
 	io.Reader
 	io.Closer
+	Closed func()
+}
+
+// Close closes it.
+func (c ReadCloser) Close() error {
+	if c.Closed != nil {
+		defer c.Closed()
+	}
+	return c.Closer.Close()
 }

@@ -29,7 +29,7 @@ type azureStore struct {
 	page      int32
 }
 
-func openAzure(c *fetch.Client, o Options, connect *bucketTransport) (*azureStore, error) {
+func openAzure(c *fetch.Client, o Options, connect *bucketTransport) (objectStore, error) {
 	u, err := AzureEndpoint(o.Endpoint)
 	if err != nil {
 		return nil, err
@@ -50,12 +50,9 @@ func AzureEndpoint(endpoint string) (*url.URL, error) {
 	u, err := auth.ParseURL(endpoint)
 	switch {
 	case err != nil:
-		return nil, &Error{text: "unable to parse endpoint URL: " + err.Error()}
+		return nil, wrong("", "unable to parse endpoint URL: %v", err)
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil:
-		return nil, &Error{
-			text: fmt.Sprintf("endpoint '%s' is not the URL of a storage account", auth.RedactURL(endpoint)),
-			hint: finding.URLOfAzure,
-		}
+		return nil, wrong(finding.URLOfAzure, "endpoint '%s' is not the URL of a storage account", auth.RedactURL(endpoint))
 	}
 	u.Fragment = ""
 	return u, nil
@@ -94,10 +91,7 @@ func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, e
 	case k.Azure != nil:
 		identity, err := auth.NewAzureStorage(cloudOptions(c, o), o.route(u), k.Azure)
 		if err == nil && identity.OfMachine() && !o.Ambient {
-			return nil, &Error{
-				text: finding.IdentityLeftOut,
-				hint: "the Secret may hold a clientSecret, a clientCertificate, an accountKey or a sasKey",
-			}
+			return nil, wrong("the Secret may hold a clientSecret, a clientCertificate, an accountKey or a sasKey", "%s", finding.IdentityLeftOut)
 		}
 		return identity, err
 	case k.Account != nil || k.Signature != nil:
@@ -111,7 +105,7 @@ func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, e
 
 func azureConstructed(client *azblob.Client, err error) (*azblob.Client, error) {
 	if err != nil {
-		return nil, &Error{text: "failed to construct Azure client"} // the library's error may quote the URL
+		return nil, wrong("", "failed to construct Azure client") // the library's error may quote the URL
 	}
 	return client, nil
 }
@@ -197,13 +191,6 @@ func (s *azureStore) open(ctx context.Context, o listedObject) (*openObject, err
 		open.size = *answer.ContentLength
 	}
 	return open, nil
-}
-
-func (s *azureStore) hints() storeHints {
-	return storeHints{
-		credentials: finding.AzureLogin,
-		permissions: "the role Storage Blob Data Reader, or the permissions to read and to list",
-	}
 }
 
 // azureError finds out what the library's error means. Its text would be the whole exchange.

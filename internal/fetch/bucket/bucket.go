@@ -83,7 +83,6 @@ type objectStore interface {
 	list(ctx context.Context, visit func(listedObject) error) error
 	// open begins to download an object, as it is now.
 	open(ctx context.Context, o listedObject) (*openObject, error)
-	hints() storeHints
 }
 
 // listedObject is an object as a listing has it.
@@ -106,11 +105,8 @@ func Download(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	if o.Algorithm == "" {
 		o.Algorithm = godigest.SHA256
 	}
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout(finding.Timeout, o.Timeout))
-		defer cancel()
-	}
+	ctx, cancel := fetch.Within(ctx, o.Timeout)
+	defer cancel()
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -133,8 +129,9 @@ func Download(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 // bucket is a bucket with the client to talk to it.
 type bucket struct {
 	Options
-	store   objectStore
-	connect *bucketTransport
+	provider provider
+	store    objectStore
+	connect  *bucketTransport
 
 	mu    sync.Mutex
 	found map[string]listedObject // by key
@@ -142,24 +139,38 @@ type bucket struct {
 	left  int64
 }
 
+// A provider is a kind of object stores.
+type provider struct {
+	open        func(*fetch.Client, Options, *bucketTransport) (objectStore, error)
+	credentials string // what there may have to be
+	permissions string // of those that there are
+}
+
+// providerOf returns what is known of a provider. It is the zero value for one that is not.
+func providerOf(name string) provider {
+	switch name {
+	case "", providerGeneric, providerAWS:
+		return provider{openS3, finding.S3Login, "the permissions s3:ListBucket and s3:GetObject"}
+	case providerGoogle:
+		return provider{openGoogle, finding.GoogleLogin, "the permissions storage.buckets.get, storage.objects.list and storage.objects.get"}
+	case providerAzure:
+		return provider{openAzure, finding.AzureLogin, "the role Storage Blob Data Reader, or the permissions to read and to list"}
+	}
+	return provider{}
+}
+
 // open makes the client, without asking the server anything.
 func open(c *fetch.Client, o Options) (*bucket, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	b := &bucket{Options: o, connect: newTransport(c, o.Proxy, o.Identity)}
-	var err error
-	switch o.Provider {
-	case "", providerGeneric, providerAWS:
-		b.store, err = openS3(c, o, b.connect)
-	case providerGoogle:
-		b.store, err = openGoogle(c, o, b.connect)
-	case providerAzure:
-		b.store, err = openAzure(c, o, b.connect)
-	default:
-		err = fetch.NotSupported("provider " + o.Provider + " of a Bucket")
+	b := &bucket{Options: o, provider: providerOf(o.Provider)}
+	if b.provider.open == nil {
+		return nil, fetch.NotSupported("provider " + o.Provider + " of a Bucket")
 	}
-	if err != nil {
+	b.connect = newTransport(c, o.Proxy, o.Identity)
+	var err error
+	if b.store, err = b.provider.open(c, o, b.connect); err != nil {
 		b.close()
 		return nil, err
 	}
@@ -183,7 +194,7 @@ func (b *bucket) fetch(ctx context.Context) (*fetch.Tree, error) {
 		return nil, b.failed(ctx, fmt.Sprintf("failed to confirm existence of '%s' bucket", b.Bucket), err)
 	}
 	if !found {
-		return nil, &Error{text: fmt.Sprintf("bucket '%s' not found", b.Bucket)}
+		return nil, wrong("", "bucket '%s' not found", b.Bucket)
 	}
 	t, err := fetch.NewTree(b.TempDir)
 	if err != nil {
@@ -261,10 +272,7 @@ func (b *bucket) add(o listedObject, rules *tree.Rules) error {
 		if rules.Ignored(strings.TrimLeft(key, "/"), false) {
 			return nil
 		}
-		return &Error{
-			text: fmt.Sprintf("fetch from bucket '%s' failed: the key %q cannot be the name of a file", b.Bucket, key),
-			hint: finding.LeaveOut,
-		}
+		return wrong(finding.LeaveOut, "fetch from bucket '%s' failed: the key %q cannot be the name of a file", b.Bucket, key)
 	}
 	if rules.Ignored(key, false) {
 		return nil

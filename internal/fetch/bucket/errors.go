@@ -3,6 +3,7 @@ package bucket
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -29,52 +30,28 @@ func (e *objectError) Error() string {
 
 func (e *objectError) Unwrap() error { return e.err }
 
-// storeHints are the words that differ between object stores.
-type storeHints struct {
-	credentials string // what there may have to be
-	permissions string // of those that there are
-}
-
 // An Error says what is wrong with a bucket.
 type Error struct {
-	text string
-	hint string
+	finding.Problem
 	wait time.Duration
-	err  error // nil if the text says everything
 }
-
-func (e *Error) Error() string { return e.text }
-
-func (e *Error) Unwrap() error { return e.err }
-
-// Finding keeps a certificate that is not accepted apart from a login that is refused.
-func (e *Error) Finding() finding.Code { return fetch.TLSCode(e.err) }
-
-// Hint says what to do, or is empty.
-func (e *Error) Hint() string { return e.hint }
 
 // RetryAfter is how long the server wants clients to wait, or 0.
 func (e *Error) RetryAfter() time.Duration { return e.wait }
 
-// Transient reports whether asking again may help.
-func (e *Error) Transient() bool {
-	if e.err == nil {
-		return false
-	}
-	var answer *objectError
-	if errors.As(e.err, &answer) {
-		return finding.TransientStatus(answer.status) || answer.code == "SlowDown" || answer.code == "ServerBusy"
-	}
-	return fetch.TransientRequest(e.err)
+// wrong is the error of what another attempt does not change. The hint may be empty.
+func wrong(hint, format string, args ...any) error {
+	return &Error{Problem: finding.Problem{Class: finding.Lasting, Text: fmt.Sprintf(format, args...), Advice: hint}}
 }
 
-// AuthFailure reports whether credentials are the reason.
-func (e *Error) AuthFailure() bool {
+// judge returns whether asking again may help, and whether credentials are the reason.
+func judge(err error) (transient, login bool) {
 	var answer *objectError
-	if !errors.As(e.err, &answer) {
-		return fetch.AuthFailure(e.err)
+	if !errors.As(err, &answer) {
+		return fetch.TransientRequest(err), fetch.AuthFailure(err)
 	}
-	return answer.status == http.StatusUnauthorized || answer.status == http.StatusForbidden
+	return finding.TransientStatus(answer.status) || answer.code == "SlowDown" || answer.code == "ServerBusy",
+		answer.status == http.StatusUnauthorized || answer.status == http.StatusForbidden
 }
 
 // failed describes what went wrong. Requests are signed in their URLs and headers, and servers like to quote them.
@@ -92,23 +69,30 @@ func (b *bucket) failed(ctx context.Context, what string, err error) error {
 	} else {
 		err = auth.RedactURLError(err)
 	}
-	e := &Error{err: err}
-	e.text = what + ": " + finding.OneLine(b.Login.scrub(b.STS.scrub(err.Error())), fetch.MaxErrorText)
-	if e.Transient() {
+	// A certificate that is not accepted is not a login that is refused.
+	e := &Error{Problem: finding.Problem{
+		Code: fetch.TLSCode(err), Text: what + ": " + finding.OneLine(b.Login.scrub(b.STS.scrub(err.Error())), fetch.MaxErrorText), Err: err,
+	}}
+	transient, login := judge(err)
+	e.Class = finding.Retryable(transient)
+	if transient {
 		e.wait = b.connect.wait()
+	}
+	if login {
+		e.Class |= finding.Login
 	}
 	switch {
 	case cloud != nil && cloud.Hint() != "":
-		e.hint = cloud.Hint()
+		e.Advice = cloud.Hint()
 	case fetch.CertificateFailure(err) && !b.Identity.HasCA():
-		e.hint = finding.BucketCA
+		e.Advice = finding.BucketCA
 	case fetch.CertificateFailure(err):
-		e.hint = finding.OtherCA
+		e.Advice = finding.OtherCA
 	case cloud != nil || fetch.TLSAlert(err):
-	case e.AuthFailure() && b.Login == nil && b.STS == nil:
-		e.hint = b.store.hints().credentials
-	case e.AuthFailure():
-		e.hint = "the credentials may be wrong, or lack " + b.store.hints().permissions
+	case login && b.Login == nil && b.STS == nil:
+		e.Advice = b.provider.credentials
+	case login:
+		e.Advice = "the credentials may be wrong, or lack " + b.provider.permissions
 	}
 	return e
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // googleStore is a bucket of Google Cloud Storage. It asks the JSON interface itself: of what Google's library can do,
@@ -36,14 +35,14 @@ type googleObject struct {
 const googleObjectFields = "name,etag,size,generation"
 
 // openGoogle needs no network. The endpoint is a host, as for other providers, or a URL.
-func openGoogle(c *fetch.Client, o Options, connect *bucketTransport) (*googleStore, error) {
+func openGoogle(c *fetch.Client, o Options, connect *bucketTransport) (objectStore, error) {
 	host, err := googleEndpoint(o.Endpoint, o.Insecure)
 	if err != nil {
-		return nil, &Error{text: "failed to construct GCP client: " + err.Error()}
+		return nil, wrong("", "failed to construct GCP client: %v", err)
 	}
 	tokens, err := googleTokens(c, o, host)
 	if err != nil {
-		return nil, &Error{text: "failed to construct GCP client: " + err.Error()}
+		return nil, wrong("", "failed to construct GCP client: %v", err)
 	}
 	client := connect.client()
 	connect.object = func(r *http.Request) bool { return r.URL.Query().Get("alt") == "media" }
@@ -208,13 +207,6 @@ func (s *googleStore) get(ctx context.Context, at *url.URL, query url.Values) (*
 		return nil, googleError(answer)
 	}
 	return answer, nil
-}
-
-func (s *googleStore) hints() storeHints {
-	return storeHints{
-		credentials: finding.GoogleLogin,
-		permissions: "the permissions storage.buckets.get, storage.objects.list and storage.objects.get",
-	}
 }
 
 // googleError reads a refusal, which it closes.

@@ -8,6 +8,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 // Login is the login in the Secret of a Bucket. It prints as "REDACTED".
@@ -72,7 +73,9 @@ type STS struct {
 // NewSTS is spec.sts: of the provider aws, or ldap with a login, which may be nil, and the identity for TLS.
 func NewSTS(endpoint string, login, id *auth.Identity) (*STS, error) {
 	if _, err := auth.ParseURL(endpoint); err != nil {
-		return nil, &STSEndpointError{URL: auth.RedactURL(endpoint), err: err}
+		return nil, &STSEndpointError{finding.Problem{
+			Class: finding.Lasting, Text: fmt.Sprintf("failed to parse STS endpoint '%s': %v", auth.RedactURL(endpoint), err), Err: err,
+		}}
 	}
 	return &STS{endpoint: endpoint, login: login, identity: id}, nil
 }
@@ -85,16 +88,4 @@ func (s *STS) scrub(text string) string {
 }
 
 // A STSEndpointError reports that the endpoint of spec.sts is no URL.
-type STSEndpointError struct {
-	URL string // redacted
-	err error
-}
-
-func (e *STSEndpointError) Error() string {
-	return fmt.Sprintf("failed to parse STS endpoint '%s': %v", e.URL, e.err)
-}
-
-func (e *STSEndpointError) Unwrap() error { return e.err }
-
-// Transient is false.
-func (e *STSEndpointError) Transient() bool { return false }
+type STSEndpointError struct{ finding.Problem }

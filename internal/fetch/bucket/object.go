@@ -3,7 +3,6 @@ package bucket
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -79,5 +78,5 @@ func (b *bucket) spend(ctx context.Context, n int64) error {
 }
 
 func (b *bucket) tooLarge(what string, limit int64) error {
-	return &Error{text: fmt.Sprintf("fetch from bucket '%s' failed: its %s is larger than %d", b.Bucket, what, limit)}
+	return wrong("", "fetch from bucket '%s' failed: its %s is larger than %d", b.Bucket, what, limit)
 }

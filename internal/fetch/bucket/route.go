@@ -68,13 +68,10 @@ func cloudOptions(c *fetch.Client, o Options) auth.CloudOptions {
 func (o Options) check() error {
 	if o.Region != "" {
 		if err := auth.RegionPart.Check(finding.RegionField, o.Region); err != nil {
-			return &Error{text: err.Error(), err: err}
+			return err
 		}
 	}
-	if err := auth.BucketPart.Check(finding.BucketField, o.Bucket); err != nil {
-		return &Error{text: err.Error(), err: err}
-	}
-	return nil
+	return auth.BucketPart.Check(finding.BucketField, o.Bucket)
 }
 
 func isWithheld(err error) bool {

@@ -28,7 +28,7 @@ type s3Store struct {
 	page   int
 }
 
-func openS3(c *fetch.Client, o Options, connect *bucketTransport) (*s3Store, error) {
+func openS3(c *fetch.Client, o Options, connect *bucketTransport) (objectStore, error) {
 	client, err := minio.New(o.Endpoint, &minio.Options{
 		Creds:     newCredentials(c, o),
 		Secure:    !o.Insecure,
@@ -38,7 +38,7 @@ func openS3(c *fetch.Client, o Options, connect *bucketTransport) (*s3Store, err
 		MaxRetries: 1,
 	})
 	if err != nil {
-		return nil, &Error{text: "failed to construct S3 client: " + finding.OneLine(err.Error(), fetch.MaxErrorText)}
+		return nil, wrong("", "failed to construct S3 client: %s", finding.OneLine(err.Error(), fetch.MaxErrorText))
 	}
 	return &s3Store{
 		find: client.BucketExists, pages: client.ListObjects, get: minio.Core{Client: client}.GetObject,
@@ -74,13 +74,6 @@ func (s *s3Store) open(ctx context.Context, o listedObject) (*openObject, error)
 		return nil, s3Error(err)
 	}
 	return &openObject{body, info.ETag, info.Size}, nil
-}
-
-func (s *s3Store) hints() storeHints {
-	return storeHints{
-		credentials: finding.S3Login,
-		permissions: "the permissions s3:ListBucket and s3:GetObject",
-	}
 }
 
 func s3Error(err error) error {

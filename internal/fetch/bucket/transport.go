@@ -63,18 +63,8 @@ func (t *bucketTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if answer.StatusCode != http.StatusOK || !t.object(r) {
 		body = io.LimitReader(answer.Body, maxListing)
 	}
-	answer.Body = fetch.ReadCloser{Reader: body, Closer: &releasingCloser{answer.Body, release}}
+	answer.Body = fetch.ReadCloser{Reader: body, Closer: answer.Body, Closed: release}
 	return answer, nil
-}
-
-type releasingCloser struct {
-	io.Closer
-	release func()
-}
-
-func (c *releasingCloser) Close() error {
-	defer c.release()
-	return c.Closer.Close()
 }
 
 // stsTransport makes refusals errors, before the credentials package looks for XML in them.

@@ -104,11 +104,8 @@ func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, err
 	if err := s.Move(ctx, u); err != nil {
 		return nil, fetch.NewRequestError(ctx, o.URL, err)
 	}
-	if o.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout(finding.Timeout, o.Timeout))
-		defer cancel()
-	}
+	ctx, cancel := fetch.Within(ctx, o.Timeout)
+	defer cancel()
 	var tree *fetch.Tree
 	err = c.Retry(ctx, func(ctx context.Context) error {
 		attempt := &clone{client: c, options: o, slot: s, url: u, home: u, modules: new(int)}

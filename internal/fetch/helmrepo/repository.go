@@ -63,11 +63,8 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 	if err := s.Move(ctx, first); err != nil {
 		return fetch.NewRequestError(ctx, first.String(), err)
 	}
-	if h.options.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, h.options.Timeout, fetch.NewTimeout(finding.Timeout, h.options.Timeout))
-		defer cancel()
-	}
+	ctx, cancel := fetch.Within(ctx, h.options.Timeout)
+	defer cancel()
 	return h.client.Retry(ctx, func(ctx context.Context) error {
 		return attempt(ctx, &exchange{repo: h, slot: s})
 	})

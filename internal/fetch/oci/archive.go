@@ -141,7 +141,7 @@ func (c *Client) pinReference(ctx context.Context, ref, version string, o Option
 	reference := name.Reference
 	name.Reference = ""
 	name.Repository = strings.Trim(strings.TrimSuffix(name.Repository, chart), "/")
-	repo := c.open(name, o)
+	repo := &Namespace{c.open(name, o)}
 	if err := repo.Withheld(ctx); err != nil {
 		fetch.Warn(ctx, err)
 	}

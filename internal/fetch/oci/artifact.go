@@ -155,13 +155,9 @@ func unusableLayer(text, hint string) error {
 
 // A Layer is one layer of an artifact.
 type Layer struct {
-	MediaType string
-	Digest    digest.Digest
-	Size      int64
+	ocispec.Descriptor
 	// First is the media type of the first layer, if that is another one although no layer was selected.
 	First string
-
-	desc ocispec.Descriptor
 }
 
 // Layer is the first layer of a media type or, if that is empty, the first of all; of a Helm chart it is then the
@@ -179,11 +175,10 @@ func (a *Artifact) Layer(mediaType string) (*Layer, error) {
 		i = 0
 	}
 	d := a.Layers[i]
-	parsed, err := digest.Parse(d.Digest.String())
-	if err != nil || d.Size < 0 {
+	if _, err := digest.Parse(d.Digest.String()); err != nil || d.Size < 0 {
 		return nil, unusableLayer("the artifact has a layer without a valid digest and size", "")
 	}
-	layer := &Layer{MediaType: d.MediaType, Digest: parsed, Size: d.Size, desc: d}
+	layer := &Layer{Descriptor: d}
 	if i > 0 && mediaType == "" {
 		layer.First = a.Layers[0].MediaType
 	}
@@ -223,9 +218,9 @@ func (r *Repository) Pull(ctx context.Context, l *Layer, dst fetch.Sink, limit i
 			Class: finding.Large, Text: fmt.Sprintf("layer %s has %d bytes, more than the limit of %d", l.Digest, l.Size, limit),
 		}}
 	}
-	b := &blob{desc: l.desc, dst: dst, limit: limit}
+	b := &blob{desc: l.Descriptor, dst: dst, limit: limit}
 	return r.operation(ctx, func(ctx context.Context, x *exchange) error {
 		x.stream = true
-		return r.oci.client.Retry(ctx, func(ctx context.Context) error { return x.download(ctx, b) })
+		return r.client.Retry(ctx, func(ctx context.Context) error { return x.download(ctx, b) })
 	})
 }

@@ -114,9 +114,9 @@ func (x *exchange) notFoundHint(e *RegistryError) string {
 	case x.chart != "" && (namespace == x.chart || strings.HasSuffix(namespace, "/"+x.chart)):
 		parent := strings.Trim(strings.TrimSuffix(namespace, x.chart), "/")
 		return fmt.Sprintf(finding.URLHasChart,
-			scheme, path.Join(x.oci.Host(), parent))
+			scheme, path.Join(x.oci.name.Registry, parent))
 	case len(e.Codes) == 0:
-		return fmt.Sprintf("'%s' may be no registry", x.oci.Host())
+		return fmt.Sprintf("'%s' may be no registry", x.oci.name.Registry)
 	}
 	return ""
 }
@@ -125,20 +125,20 @@ func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 	login := x.oci.login(ctx, x.ref.Repository)
 	anonymous := login.Credential.IsZero()
 	var withheld *auth.WithheldError
-	permission := auth.CloudPermission(x.oci.Host())
+	permission := auth.CloudPermission(x.oci.name.Registry)
 	switch {
 	case errors.As(login.Problem, &withheld):
 		return withheld.Error() + ": " + withheld.Hint()
 	case login.Problem != nil:
 		return login.Problem.Error()
-	case anonymous && auth.RegistryHost(x.oci.Host()) == "docker.io":
+	case anonymous && auth.RegistryHost(x.oci.name.Registry) == "docker.io":
 		return "the repository is private, or there is none: Docker Hub gives the same answer to both"
 	case anonymous && x.oci.options.Write:
-		return fmt.Sprintf("log in with 'helm registry login %s'", x.oci.Host())
+		return fmt.Sprintf("log in with 'helm registry login %s'", x.oci.name.Registry)
 	case x.oci.options.Write:
 		return fmt.Sprintf("the registry does not accept the login from %s, or it lacks the permission to write to '%s'", login.Source, x.ref.Repository)
 	case anonymous:
-		return fmt.Sprintf(finding.RegistryLogin, x.oci.Host())
+		return fmt.Sprintf(finding.RegistryLogin, x.oci.name.Registry)
 	case e.Code == http.StatusForbidden && permission != "":
 		return "the login is accepted, but may lack the permission to pull: " + permission
 	case e.Code == http.StatusForbidden:

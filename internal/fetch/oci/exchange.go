@@ -31,7 +31,7 @@ const headerContentDigest = "Docker-Content-Digest"
 // retries, follows redirects, bounds what is read, watches over progress, and hands over only answers with status 200,
 // in a form that the library cannot misread.
 type exchange struct {
-	oci   *Namespace
+	oci   *endpoint
 	ref   registry.Reference
 	chart string
 	slot  *fetch.Slot
@@ -48,7 +48,7 @@ type exchange struct {
 }
 
 // operation runs what on a repository, in one slot.
-func (o *Namespace) operation(ctx context.Context, ref registry.Reference, chart string, what func(*exchange) error) error {
+func (o *endpoint) operation(ctx context.Context, ref registry.Reference, chart string, what func(*exchange) error) error {
 	s := o.client.NewSlot()
 	defer s.Free()
 	if err := s.Move(ctx, o.origin); err != nil {
@@ -85,9 +85,16 @@ func (x *exchange) do(r *http.Request) (*http.Response, error) {
 	if x.stream {
 		return x.blob(r)
 	}
-	var answer *http.Response
-	err := x.oci.client.Retry(r.Context(), func(ctx context.Context) (err error) {
-		answer, err = x.metadata(ctx, r) //nolint:bodyclose // its body is in memory
+	return x.again(r, x.metadata)
+}
+
+// again sends a request until it is answered or fails for good. One with a body is sent once only.
+func (x *exchange) again(r *http.Request, send func(context.Context, *http.Request) (*http.Response, error)) (answer *http.Response, err error) {
+	if r.Body != nil && r.Body != http.NoBody {
+		return send(r.Context(), r)
+	}
+	err = x.oci.client.Retry(r.Context(), func(ctx context.Context) (err error) {
+		answer, err = send(ctx, r) //nolint:bodyclose // the caller closes it
 		return err
 	})
 	return answer, err

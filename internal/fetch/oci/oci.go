@@ -49,9 +49,8 @@ func (o Options) scheme() string {
 	return "https"
 }
 
-// Namespace is a Helm repository in a registry: the namespace in which its charts are repositories. It is safe for use by many
-// goroutines.
-type Namespace struct {
+// An endpoint is a registry with the settings of what is in it. It is safe for use by many goroutines.
+type endpoint struct {
 	client    *Client
 	name      registry.Reference // host as it was written and, without a chart, the namespace
 	origin    *url.URL           // of the registry's API
@@ -59,22 +58,25 @@ type Namespace struct {
 	transport http.RoundTripper
 }
 
+// Namespace is a Helm repository in a registry: the namespace in which its charts are repositories.
+type Namespace struct{ *endpoint }
+
 // Namespace opens the repository at an oci:// URL, without asking the registry anything.
 func (c *Client) Namespace(raw string, o Options) (*Namespace, error) {
 	name, err := parseURL(raw)
 	if err != nil {
 		return nil, err
 	}
-	return c.open(name, o), nil
+	return &Namespace{c.open(name, o)}, nil
 }
 
-func (c *Client) open(name registry.Reference, o Options) *Namespace {
+func (c *Client) open(name registry.Reference, o Options) *endpoint {
 	if o.NoProgress <= 0 {
 		o.NoProgress = defaultNoProgress
 	}
 	// The library knows that docker.io is served elsewhere; Docker Hub's other names serve themselves.
 	origin := &url.URL{Scheme: o.scheme(), Host: name.Host()}
-	return &Namespace{client: c, name: name, origin: origin, options: o, transport: c.registryTransport(origin, o)}
+	return &endpoint{client: c, name: name, origin: origin, options: o, transport: c.registryTransport(origin, o)}
 }
 
 // invalidURL says that a URL is not one of a registry, and why if that is not "".
@@ -134,11 +136,16 @@ func namespaceHint(name string) string {
 // Host is the registry's host and port, as the URL names it.
 func (o *Namespace) Host() string { return o.name.Registry }
 
+// Retry tries again what failed for a reason that may pass.
+func (o *endpoint) Retry(ctx context.Context, try func(context.Context) error) error {
+	return o.client.Retry(ctx, try)
+}
+
 // Insecure reports whether the registry is reached over plain HTTP.
-func (o *Namespace) Insecure() bool { return o.options.Insecure }
+func (o *endpoint) Insecure() bool { return o.options.Insecure }
 
 // Transport logs in to this registry, and only to this one. It bounds nothing.
-func (o *Namespace) Transport() http.RoundTripper { return o.transport }
+func (o *endpoint) Transport() http.RoundTripper { return o.transport }
 
 // repository returns where a chart is, by the name in spec.chart.
 func (o *Namespace) repository(chart string) (registry.Reference, error) {
@@ -193,7 +200,7 @@ func (c *Client) CloseIdleConnections() {
 }
 
 // login asks again what the registry was shown, for a hint.
-func (o *Namespace) login(ctx context.Context, repository string) auth.Login {
+func (o *endpoint) login(ctx context.Context, repository string) auth.Login {
 	return auth.ShownBy(ctx, o.transport, repository)
 }
 
@@ -212,4 +219,4 @@ func (o *Namespace) Route() auth.Route {
 }
 
 // Withheld returns a *auth.WithheldError if there is an ambient login for the registry that is not used.
-func (o *Namespace) Withheld(ctx context.Context) error { return auth.WithheldBy(ctx, o.transport) }
+func (o *endpoint) Withheld(ctx context.Context) error { return auth.WithheldBy(ctx, o.transport) }

@@ -2,7 +2,6 @@ package oci
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,15 +21,10 @@ func (o *Namespace) Remote(chart string) (*remote.Repository, error) {
 	return o.remote(ref), nil
 }
 
-// Retry tries again what failed for a reason that may pass.
-func (o *Namespace) Retry(ctx context.Context, try func(context.Context) error) error {
-	return o.client.Retry(ctx, try)
-}
-
 // Remote is [Namespace.Remote] of the repository.
-func (r *Repository) Remote() *remote.Repository { return r.oci.remote(r.ref) }
+func (r *Repository) Remote() *remote.Repository { return r.remote(r.ref) }
 
-func (o *Namespace) remote(ref registry.Reference) *remote.Repository {
+func (o *endpoint) remote(ref registry.Reference) *remote.Repository {
 	return &remote.Repository{
 		Client: &copying{exchange{oci: o, ref: ref}}, Reference: ref, PlainHTTP: o.options.Insecure,
 		ManifestMediaTypes: manifestTypes(), MaxMetadataBytes: maxMetadataBytes, SkipReferrersGC: true,
@@ -42,16 +36,7 @@ func (o *Namespace) remote(ref registry.Reference) *remote.Repository {
 type copying struct{ exchange }
 
 // Do implements the library's HTTP client. What can be sent again is.
-func (c *copying) Do(r *http.Request) (answer *http.Response, err error) {
-	if r.Body != nil && r.Body != http.NoBody {
-		return c.send(r.Context(), r)
-	}
-	err = c.oci.client.Retry(r.Context(), func(ctx context.Context) (err error) {
-		answer, err = c.send(ctx, r) //nolint:bodyclose // the library closes it
-		return err
-	})
-	return answer, err
-}
+func (c *copying) Do(r *http.Request) (*http.Response, error) { return c.again(r, c.send) }
 
 func (c *copying) send(ctx context.Context, r *http.Request) (*http.Response, error) {
 	// The answer is read after this returns: its context ends with the whole copy, or when nothing happens for too long.
@@ -60,7 +45,7 @@ func (c *copying) send(ctx context.Context, r *http.Request) (*http.Response, er
 	end := func() { stop(); watch.stop() }
 	out := r.Clone(ctx)
 	if r.Body != nil && r.Body != http.NoBody {
-		out.Body = &ended{watch.reader(r.Body), r.Body, func() {}}
+		out.Body = fetch.ReadCloser{Reader: watch.reader(r.Body), Closer: r.Body}
 	}
 	answer, err := c.follow(ctx, out)
 	if err != nil {
@@ -69,7 +54,7 @@ func (c *copying) send(ctx context.Context, r *http.Request) (*http.Response, er
 	}
 	answer.Request = r
 	if c.known(answer, r.URL) {
-		answer.Body = &ended{watch.reader(answer.Body), answer.Body, end}
+		answer.Body = fetch.ReadCloser{Reader: watch.reader(answer.Body), Closer: answer.Body, Closed: end}
 		return answer, nil
 	}
 	defer end()
@@ -96,17 +81,4 @@ func (c *copying) follow(ctx context.Context, r *http.Request) (*http.Response, 
 	}
 	answer, _, err := fetch.Follow(ctx, c.oci.origin, r.URL, send)
 	return answer, err
-}
-
-// ended is a body that counts as progress, and calls a function when it is closed.
-type ended struct {
-	io.Reader
-	io.Closer
-	end func()
-}
-
-// Close closes the body.
-func (e *ended) Close() error {
-	defer e.end()
-	return e.Closer.Close()
 }

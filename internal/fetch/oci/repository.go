@@ -115,14 +115,9 @@ func (n Name) Route(o Options) auth.Route {
 	return auth.NewRoute(&url.URL{Scheme: o.scheme(), Host: n.ref.Host()}, o.Identity, o.Proxy)
 }
 
-// Withheld is that of the registry.
-func (r *Repository) Withheld(ctx context.Context) error {
-	return auth.WithheldBy(ctx, r.oci.transport)
-}
-
 // Shown is what the registry is shown for the repository.
 func (r *Repository) Shown(ctx context.Context) auth.Login {
-	return r.oci.login(ctx, r.Path())
+	return r.login(ctx, r.Path())
 }
 
 // PlainHTTP asks a registry, with the settings for it, whether it speaks TLS. One that cannot be reached does not.
@@ -150,8 +145,7 @@ func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error)
 // A Repository is one repository of a registry. It is safe for use by many goroutines.
 type Repository struct {
 	Name
-
-	oci *Namespace
+	*endpoint
 }
 
 // Repository opens a repository, without asking the registry anything.
@@ -159,28 +153,14 @@ func (c *Client) Repository(n Name, o Options) *Repository {
 	return &Repository{n, c.open(registry.Reference{Registry: n.ref.Registry}, o)}
 }
 
-// Insecure reports whether the registry is reached over plain HTTP.
-func (r *Repository) Insecure() bool { return r.oci.options.Insecure }
-
-// Reading is [Namespace.Reading] of the registry.
-func (r *Repository) Reading() http.RoundTripper { return r.oci.Reading() }
-
 // operation is one of those that spec.timeout bounds. Waiting for this process's own transfers does not count.
 func (r *Repository) operation(ctx context.Context, what func(context.Context, *exchange) error) error {
-	err := r.oci.operation(ctx, r.ref, "", func(x *exchange) error {
-		ctx, cancel := r.within(ctx)
+	err := r.endpoint.operation(ctx, r.ref, "", func(x *exchange) error {
+		ctx, cancel := fetch.Within(ctx, r.options.Timeout)
 		defer cancel()
 		return what(ctx, x)
 	})
 	return asFlux(err)
-}
-
-func (r *Repository) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := r.oci.options.Timeout
-	if limit <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeoutCause(ctx, limit, fetch.NewTimeout(finding.Timeout, limit))
 }
 
 // asFlux gives a registry's refusal the text that it has in source-controller.

@@ -14,12 +14,12 @@ import (
 // Reading is a transport for others who read small things from this registry, such as signatures. It logs in as
 // everything here does, tries again after transient failures, holds one of the places that the host has, and gives up
 // where nothing happens for too long. It follows no redirect: a caller that does has to mark foreign requests.
-func (o *Namespace) Reading() http.RoundTripper { return &readingTransport{exchange{oci: o}} }
+func (o *endpoint) Reading() http.RoundTripper { return &readingTransport{exchange{oci: o}} }
 
 // Reading is a transport to servers that belong to no repository, such as those that know of revoked certificates. It
-// shows them no credentials, and is else as patient as that of [Namespace.Reading].
+// shows them no credentials, and is else as patient as that of [Namespace].
 func (c *Client) Reading() http.RoundTripper {
-	return &readingTransport{exchange{oci: &Namespace{
+	return &readingTransport{exchange{oci: &endpoint{
 		client: c, options: Options{NoProgress: defaultNoProgress}, transport: auth.NewTransport(c.Connect(nil, nil)),
 	}}}
 }
@@ -28,15 +28,7 @@ type readingTransport struct{ exchange }
 
 // RoundTrip implements http.RoundTripper.
 func (t *readingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil && r.Body != http.NoBody { // it could be sent once only
-		return t.try(r.Context(), r)
-	}
-	var answer *http.Response
-	err := t.oci.client.Retry(r.Context(), func(ctx context.Context) (err error) {
-		answer, err = t.try(ctx, r) //nolint:bodyclose // the caller closes it
-		return err
-	})
-	return answer, err
+	return t.again(r, t.try)
 }
 
 // try makes one attempt. The answer is read within it, as far as it is bounded: an answer that breaks off counts as a
