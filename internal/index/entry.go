@@ -44,7 +44,7 @@ func (r *reader) candidate() (resolve.Candidate, verdict) {
 		return c, r.bad
 	}
 	r.meta.name = sanitize(r.meta.name)
-	if r.meta.validate() != nil {
+	if !r.meta.valid() {
 		return c, drop
 	}
 	c.Name, c.Version = r.meta.name, r.meta.version

@@ -38,9 +38,9 @@ func parseIndex(r io.Reader) (map[string]versions, error) {
 
 // nodeReader reads charts from nodes of the full parser.
 type nodeReader struct {
-	reader
+	recorder
 	aliased int // values reached through aliases so far
-	inside  int // how many aliases and merge keys lead to where it reads
+	within  int // how many aliases and merge keys lead to where it reads
 	err     error
 }
 
@@ -85,19 +85,15 @@ func (w *nodeReader) chart(value *yaml.Node) (v versions) {
 		v.err = errTooManyVersions
 		return v
 	}
-	v.candidates = make([]resolve.Candidate, 0, len(value.Content))
+	w.out, w.lost = make([]resolve.Candidate, 0, len(value.Content)), 0
 	for _, item := range value.Content {
-		w.reset()
-		w.fill(item)
-		if w.err != nil {
+		w.next()
+		if w.fill(item); w.err != nil {
 			return versions{}
 		}
-		if c, verdict := w.candidate(); verdict == keep {
-			v.candidates = append(v.candidates, c)
-		} else {
-			v.dropped++
-		}
 	}
+	w.finish()
+	v.candidates, v.dropped = w.out, w.lost
 	return v
 }
 
@@ -132,13 +128,13 @@ func (w *nodeReader) enter(n *yaml.Node) (leave func()) {
 	if n.Kind != yaml.AliasNode {
 		return func() {}
 	}
-	w.inside++
-	return func() { w.inside-- }
+	w.within++
+	return func() { w.within-- }
 }
 
 // count counts a value with its text, and says whether there may be more.
 func (w *nodeReader) count(text int) bool {
-	if w.inside > 0 {
+	if w.within > 0 {
 		w.aliased += 1 + text/aliasedText
 	}
 	if w.aliased > maxAliased {
@@ -180,8 +176,8 @@ func (w *nodeReader) walk(n *yaml.Node, do func(merging bool, key string, value 
 		return
 	}
 	do(true, "", nil)
-	w.inside++
-	defer func() { w.inside-- }()
+	w.within++
+	defer func() { w.within-- }()
 	w.merged(merges, func(key string, value *yaml.Node) { do(true, key, value) })
 }
 

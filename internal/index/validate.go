@@ -1,8 +1,7 @@
 package index
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,59 +20,25 @@ type metadata struct {
 
 type dependency struct{ name, alias string }
 
-var (
-	errNoName      = errors.New("chart.metadata.name is required")
-	errNoVersion   = errors.New("chart.metadata.version is required")
-	errType        = errors.New("chart.metadata.type must be application or library")
-	errMaintainers = errors.New("maintainers must not contain empty or null nodes")
-	errDependency  = errors.New("dependencies must not contain empty or null nodes")
-)
-
-// validate applies the rules by which Helm keeps or drops an entry of an index. An entry without apiVersion counts as
+// valid applies the rules by which Helm keeps or drops an entry of an index. An entry without apiVersion counts as
 // v1, so that is no rule here.
-func (m *metadata) validate() error {
-	switch {
-	case m.name == "":
-		return errNoName
-	case m.name == "." || m.name == ".." || strings.Contains(m.name, "/"):
-		return fmt.Errorf("chart.metadata.name %q is invalid", m.name)
-	case m.version == "":
-		return errNoVersion
+func (m *metadata) valid() bool {
+	if m.name == "" || m.name == "." || m.name == ".." || strings.Contains(m.name, "/") {
+		return false
 	}
 	if _, err := semver.NewVersion(m.version); err != nil {
-		return fmt.Errorf("chart.metadata.version %q is invalid", m.version)
+		return false
 	}
-	if m.typ != "" && m.typ != "application" && m.typ != "library" {
-		return errType
-	}
-	if slices.Contains(m.maintainers, false) {
-		return errMaintainers
-	}
-	return validateDependencies(m.dependencies)
+	return slices.Contains([]string{"", "application", "library"}, m.typ) && !slices.Contains(m.maintainers, false) && validDependencies(m.dependencies)
 }
 
-// validateDependencies does not mind a name or alias that occurs twice: repositories of JFrog lose the alias. Helm stops
+// validDependencies does not mind a name or alias that occurs twice: repositories of JFrog lose the alias. Helm stops
 // looking there, so what comes after it is not judged.
-func validateDependencies(list []*dependency) error {
-	for i, d := range list {
-		if err := d.validate(); err != nil {
-			if repeated(list[:i]) {
-				return nil
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *dependency) validate() error {
-	if d == nil {
-		return errDependency
-	}
-	if d.alias != "" && !aliasFormat().MatchString(d.alias) {
-		return fmt.Errorf("dependency %q has disallowed characters in the alias", d.name)
-	}
-	return nil
+func validDependencies(list []*dependency) bool {
+	wrong := slices.IndexFunc(list, func(d *dependency) bool {
+		return d == nil || d.alias != "" && !aliasFormat().MatchString(d.alias)
+	})
+	return wrong < 0 || repeated(list[:wrong])
 }
 
 var aliasFormat = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[a-zA-Z0-9_-]+$") })
@@ -81,10 +46,7 @@ var aliasFormat = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 func repeated(list []*dependency) bool {
 	seen := make(map[string]bool, len(list))
 	for _, d := range list {
-		key := d.alias
-		if key == "" {
-			key = sanitize(d.name)
-		}
+		key := cmp.Or(d.alias, sanitize(d.name))
 		if seen[key] {
 			return true
 		}

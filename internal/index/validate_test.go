@@ -41,13 +41,13 @@ func TestValidate(t *testing.T) {
 			}
 			mine.dependencies = append(mine.dependencies, &dependency{name: d.Name, alias: d.Alias})
 		}
-		got := mine.validate()
+		got := mine.valid()
 		text := strings.TrimSpace(strings.Join([]string{m.Name, m.Version, m.Type}, " "))
 		want := m.Validate()
 		if want != nil && strings.HasPrefix(want.Error(), "validation: more than one dependency with name or alias") {
 			want = nil
 		}
-		if (got == nil) != (want == nil) {
+		if got != (want == nil) {
 			t.Errorf("%q: got %v, Helm says %v", text, got, want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestValidate(t *testing.T) {
 // TestSlash is a known difference: a slash alone is its own base name, so Helm accepts it. No file can have that name.
 func TestSlash(t *testing.T) {
 	m := metadata{name: "/", version: "1.0.0"}
-	if m.validate() == nil {
+	if m.valid() {
 		t.Error("a chart named / is accepted")
 	}
 }
