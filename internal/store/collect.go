@@ -15,16 +15,11 @@ import (
 // Call it after a success only: unlike source-controller, which collects first, a run that fails then leaves everything
 // as it was.
 func (s *Store) Collect(key Key, current string) (int, error) {
-	key, h, err := s.locked(key)
+	key, v, err := s.locked(key)
 	if err != nil {
 		return 0, err
 	}
-	v := h.view
-	entries, err := h.list(key)
-	if err != nil || !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return isStored(e) && e.Name() != path.Base(current) }) {
-		return 0, err
-	}
-	files, err := v.infos(key, entries)
+	files, err := v.artifacts(key)
 	if err != nil {
 		return 0, err
 	}
@@ -70,15 +65,6 @@ func (s *Store) garbage(files []fs.FileInfo, keep []string) (names []string) {
 	return names
 }
 
-// list lists the object's directory. It is as it was when the lock was taken, unless an artifact was begun or removed; where
-// there was none, one that was begun has nothing beside it.
-func (h *holding) list(key Key) ([]fs.DirEntry, error) {
-	if h.listed && (h.begun == 0 || h.begun == 1 && len(h.entries) == 0) {
-		return h.entries, nil
-	}
-	return h.view.ReadDir(key.dir())
-}
-
 // isStored reports whether an entry of an object's directory is an artifact.
 func isStored(e fs.DirEntry) bool { return e.Type().IsRegular() && isArtifact(e.Name()) }
 
@@ -88,11 +74,6 @@ func (v *view) artifacts(key Key) ([]fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.infos(key, entries)
-}
-
-// infos are those of the artifacts among the entries.
-func (v *view) infos(key Key, entries []fs.DirEntry) ([]fs.FileInfo, error) {
 	var files []fs.FileInfo
 	for _, e := range entries {
 		if !isStored(e) {

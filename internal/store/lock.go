@@ -9,7 +9,6 @@ import (
 	"path"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/work"
@@ -51,12 +50,8 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 		<-turn
 		return nil, lockError(key, err)
 	}
-	h := &holding{view: v}
-	h.sweep(key)
-	s.setHeld(key, h)
+	v.sweep(key)
 	return sync.OnceValue(func() error {
-		s.setHeld(key, nil)
-		v.leave(key.dir())
 		err := f.Close() // which gives the lock up, too
 		<-turn
 		return err
@@ -74,53 +69,18 @@ func (s *Store) turn(key Key) chan struct{} {
 	return s.turns[key]
 }
 
-// A holding is what the holder of a lock knows of the object: no one else changes that.
-type holding struct {
-	view   *view
-	record atomic.Pointer[[]byte] // as it was last read or written, nil if it was not
-
-	listed  bool // entries are those of the object's directory, without what was begun
-	begun   int
-	entries []fs.DirEntry
-}
-
-func (s *Store) setHeld(key Key, h *holding) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h != nil {
-		s.held[key] = h
-	} else {
-		delete(s.held, key)
-	}
-}
-
-// locked returns the checked key and its holding if the object's lock is held.
-func (s *Store) locked(key Key) (Key, *holding, error) {
+// locked returns the checked key and the directory if the object's lock is held.
+func (s *Store) locked(key Key) (Key, *view, error) {
 	key, err := s.stored(key)
 	if err != nil {
 		return Key{}, nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.held[key]
-	if h == nil || s.view == nil {
+	if len(s.turns[key]) == 0 || s.view == nil {
 		return Key{}, nil, fmt.Errorf("%s: %w", key, errNotLocked)
 	}
-	return key, h, nil
-}
-
-// look is the way to read what is there of an object, be it locked or not. The second result is to be called after it.
-func (s *Store) look(key Key) (h *holding, done func(), err error) {
-	v, err := s.existing()
-	if err != nil {
-		return nil, nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.held[key]; h != nil {
-		return h, func() {}, nil
-	}
-	return &holding{view: v}, func() { v.leave(key.dir()) }, nil
+	return key, s.view, nil
 }
 
 func waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
@@ -192,19 +152,15 @@ func isCurrent(dir lstater, name string, f *os.File) (bool, error) {
 
 // sweep removes what a process left unfinished that was killed while it held the lock. What cannot be removed does no
 // harm but to take room; a directory that cannot be written to is reported by whatever comes next.
-func (h *holding) sweep(key Key) {
-	_ = h.view.removeFile(key.record() + tempSuffix)
-	_ = h.view.removeFile(key.next() + tempSuffix)
-	entries, err := h.view.ReadDir(key.dir())
-	if err != nil {
-		return
-	}
+func (v *view) sweep(key Key) {
+	_ = v.removeFile(key.record() + tempSuffix)
+	_ = v.removeFile(key.next() + tempSuffix)
+	entries, _ := v.ReadDir(key.dir())
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), tempPrefix) && !e.IsDir() {
-			_ = h.view.Remove(path.Join(key.dir(), e.Name()))
+			_ = v.Remove(path.Join(key.dir(), e.Name()))
 		}
 	}
-	h.listed, h.entries = true, entries
 }
 
 // lstater is a directory, or a view of several.

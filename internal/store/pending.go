@@ -35,17 +35,14 @@ type Pending struct {
 	err   error // the first failed write; sticks until Reset
 }
 
-var errDone = errors.New("the artifact is already committed or discarded")
-
 // Create begins an artifact of the object, whose lock must be held.
 func (s *Store) Create(key Key) (*Pending, error) {
-	key, h, err := s.locked(key)
+	key, v, err := s.locked(key)
 	if err != nil {
 		return nil, err
 	}
-	h.begun++
 	temp := path.Join(key.dir(), tempPrefix+rand.Text())
-	f, err := createIn(h.view, temp)
+	f, err := createIn(v, temp)
 	var dirError *DirectoryError
 	if errors.As(err, &dirError) {
 		return nil, err
@@ -53,7 +50,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 	if err != nil {
 		return nil, withPath(key.dir(), err)
 	}
-	return &Pending{store: s, view: h.view, key: key, temp: temp, file: f, sum: digest.NewWriter(s.options.Algorithm)}, nil
+	return &Pending{store: s, view: v, key: key, temp: temp, file: f, sum: digest.NewWriter(s.options.Algorithm)}, nil
 }
 
 // createIn tries again when a prune elsewhere has just removed an empty directory above.
@@ -72,9 +69,6 @@ func createIn(v *view, name string) (f *os.File, err error) {
 
 // Write appends to the artifact.
 func (p *Pending) Write(b []byte) (int, error) {
-	if p.file == nil {
-		return 0, errDone
-	}
 	if p.err != nil {
 		return 0, p.err
 	}
@@ -85,18 +79,10 @@ func (p *Pending) Write(b []byte) (int, error) {
 }
 
 // ReadAt reads what was written.
-func (p *Pending) ReadAt(b []byte, off int64) (int, error) {
-	if p.file == nil {
-		return 0, errDone
-	}
-	return p.file.ReadAt(b, off)
-}
+func (p *Pending) ReadAt(b []byte, off int64) (int, error) { return p.file.ReadAt(b, off) }
 
 // Reset forgets what was written, as before a second attempt to fetch it.
 func (p *Pending) Reset() error {
-	if p.file == nil {
-		return errDone
-	}
 	if p.sum.Size() == 0 && p.err == nil {
 		return nil
 	}
@@ -132,7 +118,7 @@ func (p *Pending) Discard() error {
 // comes with a valid Artifact, which is stored.
 func (p *Pending) Commit(file, link string) (Artifact, error) {
 	if p.file == nil {
-		return Artifact{}, errDone
+		return Artifact{}, os.ErrClosed
 	}
 	a, err := p.commit(file, link)
 	if err != nil {
@@ -233,11 +219,11 @@ func (s *Store) Relink(artifact, link string) error {
 	if err != nil || !isLink(link) {
 		return notName("artifact", path.Join(artifact, link))
 	}
-	_, h, err := s.locked(key)
+	_, v, err := s.locked(key)
 	if err != nil {
 		return err
 	}
-	if err := h.view.relink(key.dir(), path.Base(artifact), link); err != nil {
+	if err := v.relink(key.dir(), path.Base(artifact), link); err != nil {
 		return &LinkError{err}
 	}
 	return nil

@@ -32,7 +32,6 @@ func (s *Store) ownKeys() (keys []Key, err error) {
 	}
 	for _, k := range known {
 		present, err := isPresent(v, k)
-		v.leave(k.dir())
 		if err != nil {
 			return nil, err
 		}
@@ -82,22 +81,22 @@ func (s *Store) prune(ctx context.Context, key Key) (present bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	_, h, err := s.locked(key)
+	_, v, err := s.locked(key)
 	if err != nil {
 		return false, err
 	}
-	if present, err = isPresent(h.view, key); err != nil {
+	if present, err = isPresent(v, key); err != nil {
 		return false, err
 	}
-	if err := removeObject(h.view, key); err != nil {
+	if err := removeObject(v, key); err != nil {
 		return false, err
 	}
 	// While it is held, so that no one can take the lock of a file that is about to go; see isCurrent. An empty
 	// lock that cannot be removed is not worth a word.
-	_ = h.view.Remove(key.lock())
-	h.view.forget() // Windows keeps a directory that is open
-	removeEmpty(h.view.root, key.dir(), ".")
-	removeEmpty(h.view.root, path.Dir(key.lock()), stateDir)
+	_ = v.Remove(key.lock())
+	v.forget() // Windows keeps a directory that is open
+	removeEmpty(v.root, key.dir(), ".")
+	removeEmpty(v.root, path.Dir(key.lock()), stateDir)
 	return present, nil
 }
 

@@ -74,7 +74,7 @@ func (s *Store) Remember(key Key, r *Record) error {
 	if s.Shares(key) {
 		return s.rememberShared(key, r)
 	}
-	key, h, err := s.locked(key)
+	key, v, err := s.locked(key)
 	if err != nil {
 		return err
 	}
@@ -82,14 +82,12 @@ func (s *Store) Remember(key Key, r *Record) error {
 	if err != nil {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
-	if old, err := h.readRecord(key); err != nil || !bytes.Equal(old, data) { // what cannot be read is replaced
-		h.record.Store(nil)
-		if err := s.writeFile(h.view, key.record(), bytes.NewReader(data)); err != nil {
+	if old, err := v.readState(key.record(), maxRecord); err != nil || !bytes.Equal(old, data) { // what cannot be read is replaced
+		if err := s.writeFile(v, key.record(), bytes.NewReader(data)); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
-		h.record.Store(&data)
 	}
-	return h.view.removeFile(key.next())
+	return v.removeFile(key.next())
 }
 
 func encodeRecord(r Record) ([]byte, error) {
@@ -116,12 +114,11 @@ func (s *Store) Recall(key Key) (*Record, error) {
 	if s.Shares(key) {
 		return s.recallShared(key)
 	}
-	h, done, err := s.look(key)
+	v, err := s.existing()
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	data, err := h.readRecord(key)
+	data, err := v.readState(key.record(), maxRecord)
 	if errors.Is(err, errTooLarge) || errors.Is(err, errIrregular) {
 		return nil, &RecordError{key.record(), err}
 	}
@@ -129,19 +126,6 @@ func (s *Store) Recall(key Key) (*Record, error) {
 		return nil, err
 	}
 	return decodeRecord(key.record(), data)
-}
-
-// readRecord reads the record, once while the object is locked. Who reads without the lock may be overtaken by who
-// writes: what was written stays.
-func (h *holding) readRecord(key Key) ([]byte, error) {
-	if data := h.record.Load(); data != nil {
-		return *data, nil
-	}
-	data, err := h.view.readState(key.record(), maxRecord)
-	if err == nil {
-		h.record.CompareAndSwap(nil, &data)
-	}
-	return data, err
 }
 
 func decodeRecord(name string, data []byte) (*Record, error) {

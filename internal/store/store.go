@@ -65,7 +65,6 @@ type Store struct {
 
 	renamed map[Key]Key // see Rename
 	shared  sharedRecords
-	buffers sync.Pool
 	links   links
 	whole   *Store // see LinkTo
 	part    string // where this one is in it
@@ -75,7 +74,6 @@ type Store struct {
 	mu    sync.Mutex
 	view  *view                 // nil until the directory is there
 	turns map[Key]chan struct{} // one token per object: its holder may try for the file lock
-	held  map[Key]*holding
 }
 
 // Open returns the store in dir, which need not exist: it is created by the first write. The error is a [*LayoutError] if a newer
@@ -97,7 +95,7 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := refuseLayout(dir); err != nil {
 		return nil, err
 	}
-	return &Store{dir: abs, options: o, turns: map[Key]chan struct{}{}, held: map[Key]*holding{}}, nil
+	return &Store{dir: abs, options: o, turns: map[Key]chan struct{}{}}, nil
 }
 
 // Dir is the absolute path of the artifacts directory, for the file:// URLs of artifacts.

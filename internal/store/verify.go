@@ -42,7 +42,7 @@ func (s *Store) Verify(artifact, want string) error {
 	if err != nil {
 		return &AlteredError{artifact, malformedDigest(want, err)}
 	}
-	got, err := s.digestOf(f, d)
+	got, err := digestOf(f, d)
 	if err != nil {
 		return err
 	}
@@ -66,16 +66,14 @@ func malformedDigest(value string, err error) error {
 
 // OpenArtifact opens a stored artifact for reading, without checking its digest.
 func (s *Store) OpenArtifact(artifact string) (*os.File, error) {
-	key, err := splitPath(artifact)
+	if _, err := splitPath(artifact); err != nil {
+		return nil, err
+	}
+	v, err := s.existing()
 	if err != nil {
 		return nil, err
 	}
-	h, done, err := s.look(key)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return h.view.openRegular(artifact)
+	return v.openRegular(artifact)
 }
 
 // openRegular opens a regular file. Anything else, a link too, counts as missing, as it does to source-controller.
@@ -126,11 +124,11 @@ func (s *Store) Remove(artifact string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	_, h, err := s.locked(key)
+	_, v, err := s.locked(key)
 	if err != nil {
 		return err
 	}
-	fi, err := h.view.Lstat(artifact)
+	fi, err := v.Lstat(artifact)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -140,8 +138,7 @@ func (s *Store) Remove(artifact string) error {
 	if fi.IsDir() {
 		return &fs.PathError{Op: "remove", Path: artifact, Err: errIrregular}
 	}
-	h.listed = false
-	return h.view.removeFile(artifact)
+	return v.removeFile(artifact)
 }
 
 // sum computes the artifact's digest by the algorithm of the given one.
@@ -151,22 +148,13 @@ func (s *Store) sum(artifact string, like digest.Digest) (digest.Digest, error) 
 		return "", err
 	}
 	defer f.Close()
-	return s.digestOf(f, like)
+	return digestOf(f, like)
 }
 
-// digestOf reads with buffers that are used again: a run checks every artifact.
-func (s *Store) digestOf(r io.Reader, like digest.Digest) (digest.Digest, error) {
-	buffer, _ := s.buffers.Get().(*[32 << 10]byte)
-	if buffer == nil {
-		buffer = new([32 << 10]byte)
-	}
-	defer s.buffers.Put(buffer)
+func digestOf(r io.Reader, like digest.Digest) (digest.Digest, error) {
 	w := digest.NewWriter(like.Algorithm())
-	// A file would bring a buffer of its own.
-	if _, err := io.CopyBuffer(w, struct{ io.Reader }{r}, buffer[:]); err != nil {
-		return "", err
-	}
-	return w.Digest(), nil
+	_, err := io.Copy(w, r)
+	return w.Digest(), err
 }
 
 // isReplacement reports whether the artifact is one that was announced but never remembered.
@@ -175,12 +163,11 @@ func (s *Store) isReplacement(artifact string) bool {
 	if err != nil {
 		return false
 	}
-	h, done, err := s.look(key)
+	v, err := s.existing()
 	if err != nil {
 		return false
 	}
-	defer done()
-	data, err := h.view.readState(key.next(), maxRecord)
+	data, err := v.readState(key.next(), maxRecord)
 	if err != nil {
 		return false
 	}

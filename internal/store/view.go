@@ -36,27 +36,16 @@ func (v *view) close() error {
 func (v *view) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.dropAll()
+	v.drop()
 }
 
-// leave closes the directory of an object that its caller no longer needs.
-func (v *view) leave(dir string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.drop(dir)
-}
-
-func (v *view) dropAll() {
-	for dir := range v.opened {
-		v.drop(dir)
-	}
-}
-
-// drop closes a directory; v.mu must be held.
-func (v *view) drop(dir string) {
-	if d := v.opened[dir]; d != nil && d != v.root {
-		_ = d.Close() // nothing was written through it
-		delete(v.opened, dir)
+// drop closes the directories; v.mu must be held.
+func (v *view) drop() {
+	for dir, d := range v.opened {
+		if d != v.root {
+			_ = d.Close() // nothing was written through it
+			delete(v.opened, dir)
+		}
 	}
 }
 
@@ -79,7 +68,7 @@ func (v *view) open(dir string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.opened) > maxDirs {
-		v.dropAll()
+		v.drop()
 	}
 	_, err := v.enter(dir)
 	return err
