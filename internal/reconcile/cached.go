@@ -108,22 +108,21 @@ type keptIndex struct {
 }
 
 // readIndex returns the index of a repository. If the repository has tags, it is the one in the cache, unless the server has another
-// one by now; the server is asked unless the run opens no connection. Else the index is downloaded into a sink, which has to last as
-// long as the index. If the server's index still has the tag in known, the error is [helmrepo.ErrNotModified]; other errors have a
-// reason.
-func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*indexFile, error) {
+// one by now; the server is asked unless the run opens no connection. Else the index is downloaded. If the server's index still has
+// the tag in known, the error is [helmrepo.ErrNotModified]; other errors have a reason.
+func (r *Reconciler) readIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
 	_, server := repo.indexed.(*helmrepo.Repository)
 	if server && known != "" && r.o.Offline {
 		return nil, helmrepo.ErrNotModified
 	}
 	if !server || known != "" {
-		return r.downloadIndex(ctx, repo, dst, known)
+		return r.downloadIndex(ctx, repo, known)
 	}
 	var kept keptIndex
 	d, found := r.cache.Answer(repo.scope, cachedIndex, "", &kept)
 	found = found && (kept.Tag != "" || r.o.Offline) && r.cache.Holds(repo.scope, d)
 	if found && !r.o.Offline {
-		if file, err := r.downloadIndex(ctx, repo, dst, kept.Tag); !errors.Is(err, helmrepo.ErrNotModified) {
+		if file, err := r.downloadIndex(ctx, repo, kept.Tag); !errors.Is(err, helmrepo.ErrNotModified) {
 			return file, err
 		}
 	}
@@ -138,7 +137,7 @@ func (r *Reconciler) readIndex(ctx context.Context, repo *repository, dst indexS
 	if r.o.Offline {
 		return nil, indexFailure(r.missing(missing + repo.location))
 	}
-	return r.downloadIndex(ctx, repo, dst, "")
+	return r.downloadIndex(ctx, repo, "")
 }
 
 // indexInCache opens an index in the cache, nil if it is damaged. If it is known where its charts are, nothing else of it is read: what
@@ -163,7 +162,7 @@ func (r *Reconciler) indexInCache(repo *repository, d digest.Digest) *indexFile 
 		r.keepPositions(repo, d, offsets)
 	}
 	r.files.add(view)
-	return &indexFile{in: r.store.Dir(), offsets: offsets, revision: d, file: view, size: size, cached: true}
+	return &indexFile{offsets: offsets, digest: d, file: view, size: size, cached: true}
 }
 
 // discardAltered removes bytes from the cache that are not those of their digest.
@@ -173,9 +172,14 @@ func (r *Reconciler) discardAltered(err error) {
 	}
 }
 
-// downloadIndex gets the index into a sink, and keeps it for later runs. Its error has a reason: the failure
-// may be the server's, the index's, or this machine's.
-func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst indexSink, known helmrepo.Tag) (*indexFile, error) {
+// downloadIndex gets the index into a temporary file that stays until the connections are closed, and keeps it for later runs. Its
+// error has a reason: the failure may be the server's, the index's, or this machine's.
+func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
+	dst, err := r.newFile()
+	if err != nil {
+		return nil, status.DirectoryCreationFailed.Wrap(err)
+	}
+	r.files.add(dst)
 	sink := &fetch.WatchedSink{Sink: dst}
 	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
 	switch {
@@ -192,11 +196,11 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, dst in
 	if r.cache != nil && repo.scope.Source != "" {
 		scope := repo.scope
 		scope.Item = "index.yaml"
-		r.cache.Keep(scope, dst.Digest(), dst.Size(), sectionOf(dst, dst.Size()))
+		r.cache.Keep(scope, dst.Digest(), dst.Size(), dst.Section())
 		r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
 		r.keepPositions(repo, dst.Digest(), offsets)
 	}
-	return &indexFile{in: r.store.Dir(), offsets: offsets, tag: tag, revision: dst.Digest(), file: dst, size: dst.Size()}, nil
+	return &indexFile{offsets: offsets, tag: tag, digest: dst.Digest(), file: dst, size: dst.Size()}, nil
 }
 
 func indexFailure(err error) error {

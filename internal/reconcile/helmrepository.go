@@ -70,39 +70,38 @@ func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, erro
 	}, nil
 }
 
+// index is the index that the repository has now, read once per run.
+func (p *repositoryReconciliation) index(ctx context.Context, repo *repository) (*indexFile, error) {
+	return p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) {
+		file, err := p.r.readIndex(ctx, repo, p.knownTag(repo))
+		if errors.Is(err, helmrepo.ErrNotModified) {
+			return p.unmodifiedIndex(ctx)
+		}
+		return file, err
+	})
+}
+
+// takeIndex stores the index, unless the stored one has the same bytes.
 func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *repository) error {
-	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return p.fetchIndex(ctx, repo) })
+	file, err := p.index(ctx, repo)
 	if err != nil {
 		return err
 	}
-	if file.owner != p.key || file.in != p.r.store.Dir() {
+	p.out.Reused, err = p.upToDate(file)
+	if err != nil {
+		return storageFailure(err, status.StatOperationFailed)
+	}
+	if !p.out.Reused {
 		if file, err = p.copyIndex(ctx, repo, file); err != nil {
 			return err
 		}
+		p.out.Seen = status.NewIndex(p.status.artifact.Revision)
 	}
 	p.file = file
 	p.fingerprint, p.tag = repo.fingerprint(), file.tag
-	p.storedIndex(p.obj, file)
+	p.out.Stored = status.StoredRevision(p.status.artifact.Revision)
+	p.out.Announce = status.FetchedIndex(*p.status.artifact.Size, auth.RedactURL(p.obj.Spec.URL))
 	return nil
-}
-
-// fetchIndex downloads the index beside its future place, and puts it there
-// unless it is there already. One in the cache stays where it is.
-func (p *repositoryReconciliation) fetchIndex(ctx context.Context, repo *repository) (*indexFile, error) {
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return nil, storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	file, err := p.r.readIndex(ctx, repo, pending, p.knownTag(repo))
-	switch {
-	case errors.Is(err, helmrepo.ErrNotModified):
-		return p.unmodifiedIndex(ctx)
-	case err != nil || file.cached:
-		return file, err
-	}
-	file.owner = p.key
-	return file, p.keepIndex(pending, file)
 }
 
 // knownTag is the tag of the stored index, if it came from this repository and may be
@@ -130,95 +129,64 @@ func (p *repositoryReconciliation) unmodifiedIndex(ctx context.Context) (*indexF
 	if err != nil {
 		return nil, status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
 	}
-	file.revision, file.tag = godigest.Digest(p.stored().Revision), p.tag
+	file.tag = p.tag
 	return file, nil
-}
-
-// keepIndex commits a downloaded index, or goes on with the stored one if that has the same bytes.
-func (p *repositoryReconciliation) keepIndex(pending *store.Pending, file *indexFile) error {
-	current, err := p.upToDate(pending)
-	if err != nil {
-		return storageFailure(err, status.StatOperationFailed)
-	}
-	if current {
-		file.artifact = p.prev.Artifact
-		return p.openIndex(file)
-	}
-	if err := p.commit(pending, "index-"+file.revision.Encoded()+".yaml", file.revision.String(), nil, "unable to save artifact to storage"); err != nil {
-		return err
-	}
-	file.artifact = p.status.artifact
-	return p.openIndex(file)
 }
 
 // upToDate reports whether the stored index has the same bytes as the fetched one.
 // It compares by the stored algorithm: another --artifact-digest-algo alone
 // makes no new artifact.
-func (p *repositoryReconciliation) upToDate(pending *store.Pending) (bool, error) {
-	if p.prev.Artifact == nil || p.prev.Disappeared || p.r.o.Refresh {
+func (p *repositoryReconciliation) upToDate(file *indexFile) (bool, error) {
+	current := p.stored()
+	if current == nil || p.r.o.Refresh {
 		return false, nil
 	}
-	stored, err := godigest.Parse(p.prev.Artifact.Revision)
+	stored, err := godigest.Parse(current.Revision)
 	if err != nil {
 		return false, nil //nolint:nilerr // a revision that is no digest is simply another one
 	}
-	if stored.Algorithm() == pending.Digest().Algorithm() {
-		return stored == pending.Digest(), nil
+	if stored.Algorithm() == file.digest.Algorithm() {
+		return stored == file.digest, nil
 	}
-	got, err := stored.Algorithm().FromReader(sectionOf(pending, pending.Size()))
+	got, err := stored.Algorithm().FromReader(sectionOf(file.file, file.size))
 	return got == stored, err
 }
 
-// copyIndex stores an index that was fetched for another object with the same
-// repository, or is in the cache. One that is damaged there is downloaded again.
-func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *repository, from *indexFile) (*indexFile, error) {
+// copyIndex makes an index the artifact of the object. One that is damaged in the cache is downloaded again; it returns the one that
+// it has stored.
+func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
 		return nil, storageFailure(err, status.ArchiveOperationFailed)
 	}
 	defer p.discard(pending)
-	_, err = io.Copy(pending, digest.NewReader(sectionOf(from.file, from.size), from.revision))
-	switch altered := is[*digest.MismatchError](err); {
-	case altered && from.cached:
-		if from, err = p.r.readAgain(ctx, repo, from); err != nil {
+	var from io.Reader = sectionOf(file.file, file.size)
+	if file.cached {
+		from = digest.NewReader(from, file.digest)
+	}
+	err = pending.Take(from, file.digest)
+	switch {
+	case is[*digest.MismatchError](err):
+		if file, err = p.r.readAgain(ctx, repo, file); err != nil {
 			return nil, err
 		}
-		return p.copyIndex(ctx, repo, from)
-	case altered:
-		return nil, status.ReadOperationFailed.Wrap(err)
+		return p.copyIndex(ctx, repo, file)
 	case err != nil:
-		return nil, status.ArchiveOperationFailed.Wrap(err)
+		return nil, unsavedIndex(err)
 	}
-	file := &indexFile{owner: p.key, in: p.r.store.Dir(), offsets: from.offsets, tag: from.tag, revision: pending.Digest()}
-	return file, p.keepIndex(pending, file)
-}
-
-func (p *repositoryReconciliation) storedIndex(obj *sourcev1.HelmRepository, file *indexFile) {
-	revision := file.artifact.Revision
-	p.out.Reused = file.artifact == p.prev.Artifact
-	if !p.out.Reused {
-		p.out.Seen = status.NewIndex(revision)
-	}
-	p.out.Stored = status.StoredRevision(revision)
-	p.out.Announce = status.FetchedIndex(*file.artifact.Size, auth.RedactURL(obj.Spec.URL))
-	p.status.artifact = file.artifact
+	revision := pending.Digest()
+	return file, p.commit(pending, "index-"+revision.Encoded()+".yaml", revision.String(), nil, "unable to save artifact to storage")
 }
 
 // compareIndex reports what a controller would see before it stores the index.
 func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repository) error {
-	file, err := p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) {
-		file, err := p.r.spoolIndex(ctx, repo, p.knownTag(repo))
-		if errors.Is(err, helmrepo.ErrNotModified) {
-			return p.unmodifiedIndex(ctx)
-		}
-		return file, err
-	})
+	file, err := p.index(ctx, repo)
 	if err != nil {
 		return err
 	}
 	p.file = file
-	revision := file.revision.String()
-	if p.prev.Artifact != nil && !p.prev.Disappeared && p.prev.Artifact.Revision == revision {
+	revision := file.digest.String()
+	if current := p.stored(); current != nil && current.Revision == revision {
 		p.out.Stored, p.out.Reused = status.StoredRevision(revision), true
 		p.status.artifact = p.prev.Artifact
 		return nil
@@ -241,20 +209,5 @@ func (p *reconciliation) commit(pending *store.Pending, name, revision string, m
 		Size:           &stored.Size,
 		Metadata:       metadata,
 	}
-	return nil
-}
-
-// openIndex opens the stored bytes.
-func (p *repositoryReconciliation) openIndex(f *indexFile) error {
-	file, err := p.r.store.OpenArtifact(f.artifact.Path)
-	if err != nil {
-		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
-	}
-	p.r.files.add(file)
-	info, err := file.Stat()
-	if err != nil {
-		return status.ReadOperationFailed.Wrap(fmt.Errorf("failed to open source artifact: %w", err))
-	}
-	f.file, f.size = file, info.Size()
 	return nil
 }

@@ -86,27 +86,19 @@ func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index
 // readAgain scans an index once more, without what is kept of it.
 func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
 	return r.indexes.Do(ctx, repo.identity+" again", func() (*indexFile, error) {
-		want := file.revision
-		if file.artifact != nil {
-			want = digest.Digest(file.artifact.Digest)
-		}
 		again := *file
 		again.cached = false // it is compared here
 		var err error
-		if again.offsets, err = rescan(file.file, file.size, want); err == nil {
+		if again.offsets, err = rescan(file.file, file.size, file.digest); err == nil {
 			return &again, nil
 		}
-		if file.artifact == nil {
+		if file.cached {
 			r.discardAltered(err)
 		}
-		temporary, err := r.newIndexFile()
-		switch {
-		case err != nil:
-			return nil, status.DirectoryCreationFailed.Wrap(err)
-		case r.o.Offline:
+		if r.o.Offline {
 			return nil, indexFailure(r.missing("the index of " + repo.location))
 		}
-		return r.downloadIndex(ctx, repo, temporary, "")
+		return r.downloadIndex(ctx, repo, "")
 	})
 }
 

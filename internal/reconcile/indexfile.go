@@ -7,30 +7,22 @@ import (
 	"os"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
-	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // indexFile is an index on disk with what the one pass over it found. It stays
-// open for the rest of the run: every chart of the repository reads its part. What downloads or opens
-// it makes it; the reconciliation of its owner fills in the artifact before anything else has it.
+// open for the rest of the run: every chart of the repository reads its part. It does not change.
 type indexFile struct {
-	owner    store.Key // whose artifact it is, empty for that of no object
-	in       string    // the artifacts directory of that
-	offsets  *index.Offsets
-	revision godigest.Digest
-	artifact *meta.Artifact // nil for a downloaded one
-	tag      helmrepo.Tag
-	file     io.ReaderAt
-	size     int64
-	cached   bool // file is in the cache: who copies it compares the digest
+	offsets *index.Offsets
+	digest  digest.Digest // of the bytes
+	tag     helmrepo.Tag
+	file    io.ReaderAt
+	size    int64
+	cached  bool // file is in the cache: who copies it compares the digest
 }
 
 func (f *indexFile) open() *index.Index { return index.Open(f.file, f.offsets) }
@@ -51,7 +43,7 @@ func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admi
 	if err != nil {
 		return nil, fmt.Errorf("failed to load index: %w", err)
 	}
-	return &indexFile{owner: keyOf(object), in: r.store.Dir(), offsets: offsets, artifact: artifact, file: file, size: info.Size()}, nil
+	return &indexFile{offsets: offsets, digest: digest.Digest(artifact.Digest), file: file, size: info.Size()}, nil
 }
 
 // storedOffsets says where the charts of a stored index are, from what is kept or else from reading it.
@@ -68,29 +60,10 @@ func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitt
 	return offsets, err
 }
 
-// newIndexFile returns a temporary file that stays until the connections are closed.
-func (r *Reconciler) newIndexFile() (*blob.File, error) {
-	f, err := r.newFile()
-	if err == nil {
-		r.files.add(f)
-	}
-	return f, err
-}
-
 // sharedIndex is the index of a repository that is not reconciled for its own sake. It is
 // downloaded once per run, and belongs to no artifact.
 func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexFile, error) {
-	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.spoolIndex(ctx, repo, "") })
-}
-
-// spoolIndex returns the index in the cache, or downloads one into a temporary file. If it has the tag known, the error is
-// [helmrepo.ErrNotModified].
-func (r *Reconciler) spoolIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
-	temporary, err := r.newIndexFile()
-	if err != nil {
-		return nil, status.DirectoryCreationFailed.Wrap(err)
-	}
-	return r.readIndex(ctx, repo, temporary, known)
+	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.readIndex(ctx, repo, "") })
 }
 
 // rescan reads an index that is to have a digest.
@@ -104,4 +77,45 @@ func rescan(r io.ReaderAt, size int64, want digest.Digest) (*index.Offsets, erro
 		err = failed
 	}
 	return offsets, err
+}
+
+// cachedPositions is the kind of the answers that say where in an index its charts are. Their name is the index's digest.
+const cachedPositions = "positions"
+
+// positionsPart is the part of an index that positions may take at most, of which each takes some maxPosition bytes: else
+// they are neither worth reading nor computing.
+const (
+	positionsPart = 8
+	maxPosition   = 160
+)
+
+// keepPositions records where the charts of an index in the cache are.
+func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *index.Offsets) {
+	scope := repo.scope
+	if r.cache == nil || scope.Source == "" {
+		return
+	}
+	file, size, ok := r.cache.View(scope, d)
+	if !ok {
+		return
+	}
+	defer func() { _ = file.Close() }()
+	if int64(offsets.Len()*maxPosition) > size/positionsPart {
+		return
+	}
+	if p, ok := offsets.Positions(file); ok {
+		r.cache.KeepAnswer(scope, cachedPositions, d.String(), "", p)
+	}
+}
+
+// positions returns where the charts of an index are, if an earlier run has kept that for this identity.
+func (r *Reconciler) positions(repo *repository, d digest.Digest, size int64) (*index.Offsets, bool) {
+	if repo.scope.Source == "" {
+		return nil, false
+	}
+	var kept index.Positions
+	if _, ok := r.cache.Answer(repo.scope, cachedPositions, d.String(), &kept); !ok {
+		return nil, false
+	}
+	return kept.Offsets(size)
 }

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
@@ -12,23 +13,21 @@ import (
 // closers is what the run has to close at its end, last opened first.
 type closers struct {
 	mu   sync.Mutex
-	list []func() error
+	list []io.Closer
 }
 
-func (c *closers) add(closer io.Closer) { c.addFunc(closer.Close) }
-
-func (c *closers) addFunc(f func() error) {
+func (c *closers) add(closer io.Closer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.list = append(c.list, f)
+	c.list = append(c.list, closer)
 }
 
 func (c *closers) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var failed error
-	for i := len(c.list) - 1; i >= 0; i-- {
-		failed = errors.Join(failed, c.list[i]())
+	for _, closer := range slices.Backward(c.list) {
+		failed = errors.Join(failed, closer.Close())
 	}
 	c.list = nil
 	return failed

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,8 @@ type Pending struct {
 	temp  string
 	file  *os.File // nil after Commit or Discard
 	sum   *digest.Writer
+	known digest.Digest // of what was taken, and its size
+	size  int64
 	err   error // the first failed write; sticks until Reset
 }
 
@@ -78,6 +81,18 @@ func (p *Pending) Write(b []byte) (int, error) {
 	return n, p.err
 }
 
+// Take makes a copy of a file the artifact, which has this digest: it is not computed again if the store has the same algorithm.
+func (p *Pending) Take(from io.Reader, known digest.Digest) error {
+	if known.Algorithm() != p.store.options.Algorithm {
+		_, err := io.Copy(p, from)
+		return err
+	}
+	n, err := io.Copy(p.file, from)
+	p.err = withPath(p.key.dir(), err)
+	p.known, p.size = known, n
+	return p.err
+}
+
 // ReadAt reads what was written.
 func (p *Pending) ReadAt(b []byte, off int64) (int, error) { return p.file.ReadAt(b, off) }
 
@@ -98,10 +113,10 @@ func (p *Pending) Reset() error {
 }
 
 // Digest is the digest of what was written.
-func (p *Pending) Digest() digest.Digest { return p.sum.Digest() }
+func (p *Pending) Digest() digest.Digest { return cmp.Or(p.known, p.sum.Digest()) }
 
 // Size is the number of bytes that were written.
-func (p *Pending) Size() int64 { return p.sum.Size() }
+func (p *Pending) Size() int64 { return p.size + p.sum.Size() }
 
 // Discard removes the unfinished artifact. After Commit it does nothing, so that it can be deferred.
 func (p *Pending) Discard() error {
