@@ -209,7 +209,7 @@ func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {
 // damaged removes what is not what was written, and says so. A file of another user stays.
 func (c *Cache) damaged(name, what string, err error) {
 	if !errors.Is(err, errStrange) {
-		_ = c.removeFile(name)
+		_ = c.root.Remove(name)
 	}
 	c.warn(fmt.Errorf("%s in the cache in %s is damaged and is not used: %w", what, c.shownDir(), file.Cause(err)))
 }

@@ -81,9 +81,6 @@ type Cache struct {
 	root    *os.Root // of the content
 	key     []byte
 
-	mu   sync.Mutex
-	dirs map[string]*os.Root // of those of the layout, which are opened once
-
 	fresh    sync.Map    // the answers of this run that are for whom the source names bytes to
 	wrote    atomic.Bool // there may be too much now
 	readOnly sync.Once
@@ -98,8 +95,8 @@ func Open(dir string, o Options) (*Cache, error) {
 	if o.MaxSize <= 0 {
 		o.MaxSize = DefaultMaxSize
 	}
-	c := &Cache{dir: Path(dir), options: o, dirs: map[string]*os.Root{}}
-	if err := c.open(); err != nil {
+	c := &Cache{dir: Path(dir), options: o}
+	if err := c.begin(); err != nil {
 		unusable := &finding.Problem{Err: err, Advice: finding.OtherCache}
 		if errors.Is(err, errUnknown) {
 			unusable.Advice = "if it is the cache of helmsrc, remove " + Path(dir) + ": what it holds is downloaded again"
@@ -117,7 +114,7 @@ var (
 	errNoDir   = errors.New("something that is no directory is in its place")
 )
 
-func (c *Cache) open() (err error) {
+func (c *Cache) begin() (err error) {
 	err = os.MkdirAll(c.dir, dirMode)
 	// A directory that exists is enough, whatever a file system that is read only says.
 	fi, failed := os.Lstat(c.dir)
@@ -151,15 +148,10 @@ func (c *Cache) readKey() error {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	dir, _, err := c.in(path.Join(answersDir, formatFile), true)
+	temp, err := c.writeTemp(answersDir, strings.NewReader(fmt.Sprintf("helmsrc cache %d\n%s\n", format, hex.EncodeToString(key))))
 	if err != nil {
 		return err
 	}
-	temp, err := writeTemp(dir, strings.NewReader(fmt.Sprintf("helmsrc cache %d\n%s\n", format, hex.EncodeToString(key))))
-	if err != nil {
-		return err
-	}
-	temp = path.Join(answersDir, temp)
 	defer func() { _ = c.root.Remove(temp) }()
 	// Unlike a rename, a link does not replace what another process has put there.
 	err = c.root.Link(temp, formatFile)
@@ -207,11 +199,6 @@ func (c *Cache) Close() error {
 	if c.wrote.Load() {
 		_, err = c.trim(c.options.MaxSize)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, dir := range c.dirs {
-		_ = dir.Close() // nothing was written through it
-	}
 	return errors.Join(err, c.root.Close())
 }
 
@@ -245,79 +232,29 @@ var errStrange = errors.New("it is no file of this user")
 
 // openFile opens a file of this user, and nothing else: not what a link leads to, and no pipe that blocks.
 func (c *Cache) openFile(name string) (*os.File, error) {
-	dir, base, err := c.in(name, false)
-	if err != nil {
-		return nil, err
-	}
-	fi, err := dir.Lstat(base)
+	fi, err := c.root.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() || !file.Owned(fi) {
 		return nil, errStrange
 	}
-	return dir.Open(base)
+	return c.root.Open(name)
 }
 
-// in returns the open directory of a file, which is made if it is to be written to, and the name of the file in it.
-func (c *Cache) in(file string, write bool) (dir *os.Root, base string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	dir, err = c.opened(path.Dir(file), write)
-	return dir, path.Base(file), err
-}
-
-func (c *Cache) opened(name string, write bool) (*os.Root, error) {
-	if dir := c.dirs[name]; dir != nil {
-		return dir, nil
+// writeTemp writes a temporary file in a directory, which is made if it is not there, and returns its name.
+func (c *Cache) writeTemp(dir string, from io.Reader) (name string, err error) {
+	if err := c.root.MkdirAll(dir, dirMode); err != nil {
+		return "", err
 	}
-	if name == "." {
-		return c.root, nil
-	}
-	parent, err := c.opened(path.Dir(name), write)
-	if err != nil {
-		return nil, err
-	}
-	base := path.Base(name)
-	dir, err := parent.OpenRoot(base)
-	if write && errors.Is(err, fs.ErrNotExist) {
-		if err = parent.Mkdir(base, dirMode); err == nil || errors.Is(err, fs.ErrExist) {
-			dir, err = parent.OpenRoot(base)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	c.dirs[name] = dir
-	return dir, nil
-}
-
-func (c *Cache) lstat(file string) (fs.FileInfo, error) {
-	dir, base, err := c.in(file, false)
-	if err != nil {
-		return nil, err
-	}
-	return dir.Lstat(base)
-}
-
-func (c *Cache) removeFile(file string) error {
-	dir, base, err := c.in(file, false)
-	if err != nil {
-		return err
-	}
-	return dir.Remove(base)
-}
-
-// writeTemp writes a temporary file and returns its name in the directory.
-func writeTemp(dir *os.Root, from io.Reader) (name string, err error) {
-	name = tempPrefix + rand.Text()
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	name = path.Join(dir, tempPrefix+rand.Text())
+	f, err := c.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return "", err
 	}
 	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Close()); err != nil {
-		_ = dir.Remove(name)
+		_ = c.root.Remove(name)
 		return "", err
 	}
 	return name, nil
@@ -325,16 +262,12 @@ func writeTemp(dir *os.Root, from io.Reader) (name string, err error) {
 
 // write puts a file in its place: all of it, or nothing.
 func (c *Cache) write(name string, from io.Reader) error {
-	dir, base, err := c.in(name, true)
+	temp, err := c.writeTemp(path.Dir(name), from)
 	if err != nil {
 		return err
 	}
-	temp, err := writeTemp(dir, from)
-	if err != nil {
-		return err
-	}
-	if err := dir.Rename(temp, base); err != nil {
-		_ = dir.Remove(temp)
+	if err := c.root.Rename(temp, name); err != nil {
+		_ = c.root.Remove(temp)
 		return err
 	}
 	c.touch(name, time.Time{})
@@ -349,8 +282,6 @@ const usedAgain = time.Minute
 func (c *Cache) touch(name string, last time.Time) {
 	now := c.options.Now()
 	if age := now.Sub(last); age < 0 || age >= usedAgain {
-		if dir, base, err := c.in(name, false); err == nil {
-			_ = dir.Chtimes(base, now, now) // a cache that is only read is still one
-		}
+		_ = c.root.Chtimes(name, now, now) // a cache that is only read is a cache, too
 	}
 }

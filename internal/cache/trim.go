@@ -75,53 +75,33 @@ func digestOf(file string) digest.Digest {
 	return d
 }
 
-// files lists the files below a directory of the layout that this program may have written, by their names.
-func (c *Cache) files(dir string, ours func(file string) bool) ([]Entry, error) {
-	if fi, err := c.lstat(dir); err != nil || !fi.IsDir() {
+// files lists the files below a directory of the layout that this program may have written, by their names. It passes over what
+// other processes remove, and the directories of other users.
+func (c *Cache) files(dir string, ours func(file string) bool) (list []Entry, err error) {
+	if fi, err := c.root.Lstat(dir); err != nil || !fi.IsDir() {
 		return nil, nil //nolint:nilerr // something else may be in its place, which is not ours
 	}
-	list, err := c.walk(dir, ours)
-	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.file, b.file) })
-	return list, err
-}
-
-// walk passes over what other processes remove, and the directories of other users.
-func (c *Cache) walk(dir string, ours func(name string) bool) (list []Entry, err error) {
-	entries, err := c.list(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		if e.IsDir() && strings.Count(dir, "/") < maxDepth {
-			below, _ := c.walk(name, ours)
-			list = append(list, below...)
-		}
-		if !e.Type().IsRegular() || !ours(name) {
-			continue
+	err = fs.WalkDir(c.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case name == dir:
+			return err
+		case err != nil:
+			return nil //nolint:nilerr // see above
+		case e.IsDir() && strings.Count(name, "/") > maxDepth:
+			return fs.SkipDir
+		case !e.Type().IsRegular() || !ours(name):
+			return nil
 		}
 		if fi, err := e.Info(); err == nil && file.Owned(fi) {
 			list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: name})
 		}
-	}
-	return list, nil
+		return nil
+	})
+	return list, err
 }
 
 // maxDepth is how deep directories are in the layout.
 const maxDepth = 2
-
-func (c *Cache) list(name string) ([]fs.DirEntry, error) {
-	parent, base, err := c.in(name, false)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := parent.Open(base)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	return dir.ReadDir(-1)
-}
 
 func ours(file string) bool {
 	if strings.HasPrefix(file, blobsDir+"/") {
@@ -168,7 +148,7 @@ func (c *Cache) trim(limit int64) (Removed, error) {
 }
 
 func (c *Cache) remove(e Entry, removed *Removed) error {
-	err := c.removeFile(e.file)
+	err := c.root.Remove(e.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // another process was faster
 	}
@@ -226,7 +206,7 @@ func (c *Cache) Verify() (read int, damaged []Entry, err error) {
 			continue
 		}
 		damaged = append(damaged, e)
-		if err := c.removeFile(e.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := c.root.Remove(e.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return read, damaged, err
 		}
 	}
