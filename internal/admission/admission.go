@@ -57,39 +57,8 @@ func (s *schema) admit(obj *manifest.Object) (*Admitted, error) {
 		return nil, err
 	}
 	r.warn(typed)
-	content, _ := shared(r.content, obj.Content)
+	content, _ := manifest.Shared(r.content, obj.Content)
 	return &Admitted{Object: obj, Content: content.(map[string]any), Typed: typed, Warnings: r.warnings()}, nil
-}
-
-// shared is a value with the parts that are as they were given in place of their copies, which are garbage then: most
-// objects change in a field or two. It reports whether all of it is as it was given.
-func shared(value, given any) (any, bool) {
-	switch value := value.(type) {
-	case map[string]any:
-		other, _ := given.(map[string]any)
-		same := other != nil && len(other) == len(value)
-		for key, item := range value {
-			was, there := other[key]
-			part, equal := shared(item, was)
-			value[key], same = part, same && equal && there
-		}
-		if same {
-			return given, true
-		}
-		return value, false
-	case []any:
-		other, _ := given.([]any)
-		same := other != nil && len(other) == len(value)
-		for i := range min(len(value), len(other)) {
-			part, equal := shared(value[i], other[i])
-			value[i], same = part, same && equal
-		}
-		if same {
-			return given, true
-		}
-		return value, false
-	}
-	return value, value == given
 }
 
 // review is the way of one object through admission.

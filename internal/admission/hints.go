@@ -141,7 +141,7 @@ func (r *review) unknownHint(path []any) string {
 	if r.obj.Kind == releaseKind && name == "valuesFile" {
 		return "v2 has no spec.chart.spec.valuesFile: put the file first in spec.chart.spec.valuesFiles"
 	}
-	if r.obj.Kind == releaseKind && slices.Contains(chartOfFlux1, dotted(path)) {
+	if r.obj.Kind == releaseKind && slices.Contains(chartOfFlux1, manifest.Dotted(path...)) {
 		return "this is the spec.chart of Flux 1: since v2beta1, a HelmRelease names chart, version and sourceRef in spec.chart.spec; helmsrc migrate converts HelmReleases of Flux 1"
 	}
 	if len(parent) == 1 && slices.Contains(r.younger(), "spec."+name) {
@@ -152,14 +152,14 @@ func (r *review) unknownHint(path []any) string {
 		known = r.schema.at(parent).names()
 	}
 	if near, ok := finding.Nearest(name, known); ok {
-		return fmt.Sprintf("did you mean %s?", dotted(parent, near))
+		return fmt.Sprintf("did you mean %s?", manifest.Dotted(append(slices.Clone(parent), near)...))
 	}
 	if inner := append(slices.Clone(parent), "spec"); slices.Contains(r.schema.at(inner).names(), name) && len(parent) > 0 {
-		return fmt.Sprintf("did you mean %s?", dotted(inner, name))
+		return fmt.Sprintf("did you mean %s?", manifest.Dotted(append(inner, name)...))
 	}
 	for _, parent := range [][]any{nil, {"spec"}} {
 		if slices.Contains(r.schema.at(parent).names(), name) {
-			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(dotted(parent), "the object itself"))
+			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(manifest.Dotted(parent...), "the object itself"))
 		}
 	}
 	return ""
@@ -169,19 +169,3 @@ func (r *review) unknownHint(path []any) string {
 var chartOfFlux1 = []string{"spec.chart.git", "spec.chart.name", "spec.chart.path", "spec.chart.ref", "spec.chart.repository", "spec.chart.version"}
 
 var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace"}
-
-func dotted(path []any, more ...string) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch step := step.(type) {
-		case string:
-			b.WriteString("." + step)
-		case int:
-			fmt.Fprintf(&b, "[%d]", step)
-		}
-	}
-	for _, name := range more {
-		b.WriteString("." + name)
-	}
-	return strings.TrimPrefix(b.String(), ".")
-}

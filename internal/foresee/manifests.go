@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -149,24 +148,12 @@ func EachImage(object map[string]any, visit func(field, reference string)) {
 	case "ConfigMap", "Secret", crdKind:
 		return
 	}
-	eachImage(object, "", visit)
-}
-
-func eachImage(value any, field string, visit func(field, reference string)) {
-	switch v := value.(type) {
-	case []any:
-		for i, item := range v {
-			eachImage(item, field+"["+strconv.Itoa(i)+"]", visit)
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			at := strings.TrimPrefix(field+"."+key, ".")
-			text, ok := v[key].(string)
-			if ok && (key == "image" || key == "reference" && strings.HasSuffix(field, ".image")) && imageReference().MatchString(text) {
-				visit(at, text)
-				continue
-			}
-			eachImage(v[key], at, visit)
+	for path, value := range manifest.Leaves(object, nil) {
+		text, _ := value.(string)
+		last := len(path) - 1
+		named := path[last] == "image" || path[last] == "reference" && last > 1 && path[last-1] == "image"
+		if named && imageReference().MatchString(text) {
+			visit(manifest.Dotted(path...), text)
 		}
 	}
 }

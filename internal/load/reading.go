@@ -269,9 +269,8 @@ func (l *Reader) fail(in *Input, err error) {
 // inputCode returns the exit code of an object that cannot be used, or of a file that cannot be read.
 func inputCode(err error) int {
 	var duplicate *manifest.DuplicateError
-	var kind *manifest.KindError
 	var object *manifest.ObjectError
-	if errors.As(err, &duplicate) || errors.As(err, &kind) || errors.As(err, &object) {
+	if errors.As(err, &duplicate) || errors.As(err, &object) || finding.CodeOf(err) == finding.UnknownKind {
 		return exit.Failed
 	}
 	return exit.Usage

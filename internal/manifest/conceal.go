@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -126,7 +127,7 @@ func (o *Object) calledIn(text string) string {
 
 // overlay takes from shown what differs from content there, wherever the document still has what content has.
 func overlay(document, content, shown any) any {
-	if equal(content, shown) {
+	if reflect.DeepEqual(content, shown) {
 		return document
 	}
 	switch d := document.(type) {
@@ -186,7 +187,7 @@ func Taints(content, shown any) []string {
 }
 
 func taints(content, shown any, add func(string)) {
-	if equal(content, shown) {
+	if reflect.DeepEqual(content, shown) {
 		return
 	}
 	switch c := content.(type) {

@@ -25,6 +25,7 @@ type ParseError struct {
 	Msg  string
 	hint string
 	line Excerpt
+	code finding.Code // of one that is not finding.Syntax
 
 	syntax     bool // it is not YAML, or JSON
 	ofDocument bool // the other documents of the file can be read
@@ -46,23 +47,8 @@ func (e *ParseError) Syntax() bool { return e.syntax }
 // Hint offers a way out where the mistake is a known one.
 func (e *ParseError) Hint() string { return e.hint }
 
-// KindError is an object of one of Flux's groups whose kind does not exist there, or of a kind of Flux in an unknown group.
-type KindError struct {
-	Pos              Pos
-	APIVersion, Kind string
-	hint             string
-	line             Excerpt
-}
-
-// Excerpt is the line with the kind, or with the group.
-func (e *KindError) Excerpt() Excerpt { return e.line }
-
-func (e *KindError) Error() string {
-	return fmt.Sprintf("%s: no matches for kind %q in version %q", e.Pos, e.Kind, e.APIVersion)
-}
-
-// Hint offers the kind that was probably meant.
-func (e *KindError) Hint() string { return e.hint }
+// Finding is what is wrong if it can be read: the kind of an object, which the rest of the file has nothing to do with; else "".
+func (e *ParseError) Finding() finding.Code { return e.code }
 
 // DuplicateError is an object that is there more than once. None of them is used: which one was meant is not for a
 // program to guess.

@@ -75,21 +75,18 @@ type Generator struct {
 	Generates Generated
 }
 
-func generatedBy(o *Object, texts func(path ...string) []string) []Generator {
+func generatedBy(o *Object, text func(path ...any) string) []Generator {
 	var list []Generator
 	for _, r := range recipes {
 		if r.kind != "" && (r.group != o.Group() || r.kind != o.Kind) {
 			continue
 		}
-		namespace := o.Namespace
-		if r.namespace != "" {
-			namespace = slices.Concat(texts(strings.Split(r.namespace, ".")...), []string{namespace})[0]
-		}
+		namespace := cmp.Or(append(namesAt(r.namespace, text), o.Namespace)...)
 		if r.anywhere {
 			namespace = ""
 		}
 		for _, field := range r.names {
-			names := texts(strings.Split(field, ".")...)
+			names := namesAt(field, text)
 			for _, name := range names {
 				if len(list) < maxGenerated {
 					list = append(list, Generator{o, Generated{r.makes, namespace, name + r.suffix}})
@@ -119,52 +116,36 @@ func (s *Set) addGenerated(list []Generator) {
 	}
 }
 
-func textsOf(content map[string]any) func(path ...string) []string {
-	return func(path ...string) []string { return textsAt(content, path) }
+// namesAt are the texts of a field that are not empty.
+func namesAt(field string, text func(path ...any) string) []string {
+	steps := func(field string) (path []any) {
+		for step := range strings.SplitSeq(field, ".") {
+			path = append(path, step)
+		}
+		return path
+	}
+	before, after, list := strings.Cut(field, ".*.")
+	paths := [][]any{steps(field)}
+	for i := 0; list && i < maxGenerated; i++ {
+		paths = append(paths, slices.Concat(steps(before), []any{i}, steps(after)))
+	}
+	var names []string
+	for _, path := range paths {
+		if name := text(path...); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
-func textsAt(v any, path []string) []string {
-	if len(path) == 0 {
-		if text, ok := v.(string); ok && text != "" {
-			return []string{text}
-		}
-		return nil
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		return textsAt(v[path[0]], path[1:])
-	case []any:
-		if path[0] != "*" {
-			return nil
-		}
-		var list []string
-		for _, e := range v {
-			list = append(list, textsAt(e, path[1:])...)
-		}
-		return list
-	}
-	return nil
+func textsOf(content map[string]any) func(path ...any) string {
+	return func(path ...any) string { return At[string](content, path...) }
 }
 
-func nodeTexts(n *yaml.Node) func(path ...string) []string {
-	return func(path ...string) []string { return nodeTextsAt(n, path) }
-}
-
-func nodeTextsAt(n *yaml.Node, path []string) []string {
-	star := slices.Index(path, "*")
-	if star < 0 {
-		if text := scalar(n, path...); text != "" {
-			return []string{text}
-		}
-		return nil
-	}
-	var list []string
-	for i := 0; ; i++ {
-		e := element(at(n, path[:star]...), i)
-		if e == nil {
-			return list
-		}
-		list = append(list, nodeTextsAt(resolve(e), path[star+1:])...)
+func nodeTexts(n *yaml.Node) func(path ...any) string {
+	return func(path ...any) string {
+		_, value := locateValue(n, path)
+		return scalar(value)
 	}
 }
 

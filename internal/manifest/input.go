@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -345,9 +346,9 @@ func (s *Set) takeFaults() []error {
 func sameBuilt(a, b *Object) bool {
 	byFlux := func(o *Object) bool { return strings.HasPrefix(o.Built, "Kustomization ") }
 	if byFlux(a) && byFlux(b) {
-		return equal(unmarked(a.Content), unmarked(b.Content))
+		return reflect.DeepEqual(unmarked(a.Content), unmarked(b.Content))
 	}
-	return a.Built != "" && equal(a.Content, b.Content)
+	return a.Built != "" && reflect.DeepEqual(a.Content, b.Content)
 }
 
 // unmarked is an object without labels and annotations.
@@ -361,32 +362,4 @@ func unmarked(content map[string]any) map[string]any {
 	delete(meta, "annotations")
 	content["metadata"] = meta
 	return content
-}
-
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for k, v := range a {
-			if other, ok := b[k]; !ok || !equal(v, other) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for i := range a {
-			if !equal(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return a == b
 }

@@ -174,16 +174,16 @@ func groupsOf(kind string) []string {
 	return groups
 }
 
+// kindError is the error of an object of one of Flux's groups whose kind does not exist there, or of a kind of Flux in an unknown group.
 func kindError(o *Object) error {
-	line := o.Excerpt("kind")
-	e := &KindError{Pos: line.Pos, APIVersion: o.APIVersion, Kind: o.Kind, line: line}
+	e := &ParseError{Msg: fmt.Sprintf("no matches for kind %q in version %q", o.Kind, o.APIVersion), code: finding.UnknownKind, line: o.Excerpt("kind")}
 	groups := groupsOf(o.Kind)
 	within, isNear := finding.Nearest(o.Kind, kindsOf(o.Group()))
 	anywhere, isLike := finding.Nearest(o.Kind, kindsOf(""))
 	switch {
 	case len(groups) > 0 && !isFluxGroup(o.Group()):
 		e.line = o.Excerpt("apiVersion")
-		e.Pos, e.hint = e.line.Pos, "unknown API group, did you mean "+groups[0]+"?"
+		e.hint = "unknown API group, did you mean " + groups[0] + "?"
 	case isNear && o.Group() != "":
 		e.hint = "did you mean " + within + "?"
 	case len(groups) > 0:
@@ -191,6 +191,7 @@ func kindError(o *Object) error {
 	case isLike:
 		e.hint = fmt.Sprintf("did you mean %s of %s?", anywhere, groupsOf(anywhere)[0])
 	}
+	e.Pos = e.line.Pos
 	return e
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"golang.org/x/tools/txtar"
 )
 
@@ -290,8 +291,8 @@ func TestOtherKinds(t *testing.T) {
 	if fmt.Sprint(errs) != fmt.Sprint(wantErrs) {
 		t.Errorf("errors %v\n want %v", errs, wantErrs)
 	}
-	var kind *KindError
-	if !errors.As(errs[0], &kind) || kind.Hint() != "did you mean HelmChart?" {
+	var kind *ParseError
+	if !errors.As(errs[0], &kind) || kind.Hint() != "did you mean HelmChart?" || kind.Finding() != finding.UnknownKind {
 		t.Errorf("hint %q", kind.Hint())
 	}
 }

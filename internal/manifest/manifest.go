@@ -4,7 +4,6 @@ package manifest
 
 import (
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -119,28 +118,19 @@ func (o *Object) Group() string { return groupOf(o.APIVersion) }
 // Position finds a field: strings name map keys, ints index lists. It is the place of the key, or of the list element.
 // A field that is not there has the position of the nearest parent that is. The file is parsed again when it is first
 // requested, so that objects without findings cost nothing.
-func (o *Object) Position(path ...any) Pos {
-	if o.Origin != nil {
-		return o.Origin.Position(o.originPath(path)...)
-	}
-	if e, ok := o.patched(path); ok {
-		return e.Pos
-	}
-	if p, ok := o.at.find(path); ok {
-		return p
-	}
-	return o.Pos
-}
+func (o *Object) Position(path ...any) Pos { return o.Excerpt(path...).Pos }
 
 // Unresolved lists the ${VAR} expressions outside the status that a Flux Kustomization would have substituted.
 func (o *Object) Unresolved() []Variable {
 	var found []Variable
-	for _, v := range variables(o.Content, nil) {
-		if v.Path[0] == "status" {
+	for path, value := range Leaves(o.Content, nil) {
+		text, _ := value.(string)
+		if path[0] == "status" {
 			continue
 		}
-		v.Pos = o.Position(v.Path...)
-		found = append(found, v)
+		for _, name := range Variables(text) {
+			found = append(found, Variable{name, path, o.Position(path...)})
+		}
 	}
 	return found
 }
@@ -166,18 +156,6 @@ type location struct {
 	path []any
 }
 
-func (l location) find(path []any) (Pos, bool) {
-	if l.doc == nil {
-		return Pos{}, false
-	}
-	root, err := l.doc.root()
-	if err != nil {
-		return Pos{}, false
-	}
-	full := append(append(make([]any, 0, len(l.path)+len(path)), l.path...), path...)
-	return l.doc.pos(locate(root, full)), true
-}
-
 // Variable is a ${VAR} that was not substituted.
 type Variable struct {
 	Name string
@@ -198,27 +176,4 @@ func Variables(text string) []string {
 		}
 	}
 	return names
-}
-
-// variables walks a value in a fixed order.
-func variables(v any, path []any) []Variable {
-	var found []Variable
-	step := func(k, v any) {
-		found = append(found, variables(v, append(path[:len(path):len(path)], k))...)
-	}
-	switch v := v.(type) {
-	case string:
-		for _, name := range Variables(v) {
-			found = append(found, Variable{Name: name, Path: path})
-		}
-	case []any:
-		for i, e := range v {
-			step(i, e)
-		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			step(k, v[k])
-		}
-	}
-	return found
 }

@@ -173,7 +173,7 @@ func (s *Set) ready(o *Object) (*Object, error) {
 }
 
 func quoted(err error, data []byte) error {
-	if parse, ok := errors.AsType[*ParseError](err); ok {
+	if parse, ok := errors.AsType[*ParseError](err); ok && parse.code == "" {
 		parse.line = lineOf(parse.Pos, data)
 	}
 	return err

@@ -123,7 +123,7 @@ func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization)
 		}
 		objects[i] = built{content: content, file: o.File}
 		if written := r.written(o.File, content); written != nil {
-			_, _ = sharing(written.Content, content)
+			_, _ = manifest.Shared(content, written.Content)
 		}
 	}
 	return objects, nil
@@ -144,35 +144,6 @@ func (r *repository) written(file string, content map[string]any) *manifest.Obje
 		group = ""
 	}
 	return f.Origin(group, kind, name)
-}
-
-// sharing replaces the parts of a value that are in another one as well by those, and reports whether all of it is: most of what
-// is built is as it was written, and held once. The value is changed in place; what it shares must not be.
-func sharing(written, value any) (any, bool) {
-	same := false
-	switch value := value.(type) {
-	case map[string]any:
-		known, _ := written.(map[string]any)
-		same = known != nil && len(known) == len(value)
-		for key, item := range value {
-			other, ok := known[key]
-			shared, equal := sharing(other, item)
-			value[key], same = shared, same && ok && equal
-		}
-	case []any:
-		known, _ := written.([]any)
-		same = known != nil && len(known) == len(value)
-		for i := range min(len(known), len(value)) {
-			shared, equal := sharing(known[i], value[i])
-			value[i], same = shared, same && equal
-		}
-	default:
-		same = written == value
-	}
-	if same {
-		return written, true
-	}
-	return value, false
 }
 
 // advisedError is what kustomize says, with what to do. What it says itself of parts that Flux, and this program, turn off, names flags

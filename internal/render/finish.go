@@ -203,7 +203,7 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 		if _, unset := errors.AsType[*unsetError](p.err); unset {
 			b.errs = append(b.errs, b.faultOf(p.object, spoiling))
 		} else {
-			b.errs = append(b.errs, manifest.Fault(p.object, spoiling, v.culprit(b.ctx, p.opened, nil)...))
+			b.errs = append(b.errs, manifest.Fault(p.object, spoiling, v.culprit(b.ctx, p.opened)...))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (p *pathResolver) list(field string, entries []string, w want) []string {
 
 // one resolves the path of an entry. It returns false for one that is left out.
 func (p *pathResolver) one(path *string, w want, field ...any) bool {
-	name, entry := fieldName(field), *path
+	name, entry := manifest.Dotted(field...), *path
 	if entry == "" {
 		p.fail(fmt.Errorf("%s: an empty path", name), field...)
 		return false
@@ -151,23 +151,6 @@ func (p *pathResolver) schema(entry *string) bool {
 		return false
 	}
 	return true
-}
-
-// fieldName is a field as messages name it: resources[2].
-func fieldName(path []any) string {
-	var b strings.Builder
-	for _, step := range path {
-		switch step := step.(type) {
-		case int:
-			fmt.Fprintf(&b, "[%d]", step)
-		default:
-			if b.Len() > 0 {
-				b.WriteByte('.')
-			}
-			fmt.Fprint(&b, step)
-		}
-	}
-	return b.String()
 }
 
 // looksRemote reports whether an entry is an address, and not a path that does not exist.

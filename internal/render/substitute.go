@@ -140,7 +140,7 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 		return nil, fmt.Errorf("post build failed for '%s': envsubst error: %w", longName(content), err)
 	}
 	s.content = withNumbers(result, rounded)
-	_, _ = sharing(content, s.content)
+	_, _ = manifest.Shared(s.content, content)
 	return s, nil
 }
 
@@ -246,25 +246,11 @@ func (v *variables) failure(err error, missing string) error {
 }
 
 // culprit is the path of the first text of an object that cannot be substituted, nil if each can be by itself.
-func (v *variables) culprit(ctx context.Context, value any, path []any) []any {
-	switch value := value.(type) {
-	case string:
-		if !strings.Contains(value, "$") {
-			return nil
-		}
-		if _, _, err := v.text(ctx, value); err != nil {
-			return path
-		}
-	case []any:
-		for i, e := range value {
-			if found := v.culprit(ctx, e, append(slices.Clone(path), i)); found != nil {
-				return found
-			}
-		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(value)) {
-			if found := v.culprit(ctx, value[k], append(slices.Clone(path), k)); found != nil {
-				return found
+func (v *variables) culprit(ctx context.Context, content map[string]any) []any {
+	for path, value := range manifest.Leaves(content, nil) {
+		if text, _ := value.(string); strings.Contains(text, "$") {
+			if _, _, err := v.text(ctx, text); err != nil {
+				return path
 			}
 		}
 	}

@@ -69,48 +69,29 @@ func (v *variables) withoutValues(ctx context.Context, content map[string]any, t
 func (v *variables) decidedObject(ctx context.Context, content map[string]any) error {
 	apiVersion, _, _, _ := manifest.Identify(content)
 	group, _, _ := strings.Cut(apiVersion, "/")
-	for _, k := range slices.Sorted(maps.Keys(content)) {
-		ours := isFluxGroup(group) || k == "apiVersion" || k == "kind" || k == "metadata"
-		if !ours || free[k] {
+	for path, value := range manifest.Leaves(content, free) {
+		names := []any{"apiVersion", "kind", "metadata"}
+		text, _ := value.(string)
+		if !strings.Contains(text, "$") || !deciding[lastKey(path)] || !isFluxGroup(group) && !slices.Contains(names, path[0]) {
 			continue
 		}
-		if err := v.decided(ctx, content[k], k, []any{k}); err != nil {
+		if _, _, err := v.text(ctx, text); err != nil {
+			if unset, ok := errors.AsType[*unsetError](err); ok {
+				unset.path = path
+			}
 			return err
 		}
 	}
 	return nil
 }
 
-// decided returns the error of the first variable without a value that decides something in a field.
-func (v *variables) decided(ctx context.Context, value any, key string, path []any) error {
-	switch value := value.(type) {
-	case string:
-		if !deciding[key] || !strings.Contains(value, "$") {
-			return nil
-		}
-		if _, _, err := v.text(ctx, value); err != nil {
-			if unset, ok := errors.AsType[*unsetError](err); ok {
-				unset.path = path
-			}
-			return err
-		}
-	case []any:
-		for i, e := range value {
-			if err := v.decided(ctx, e, key, append(slices.Clone(path), i)); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(value)) {
-			if free[k] {
-				continue
-			}
-			if err := v.decided(ctx, value[k], k, append(slices.Clone(path), k)); err != nil {
-				return err
-			}
+func lastKey(path []any) string {
+	for _, step := range slices.Backward(path) {
+		if key, ok := step.(string); ok {
+			return key
 		}
 	}
-	return nil
+	return ""
 }
 
 type unsetNote struct{ uses []unsetUse }

@@ -162,7 +162,7 @@ func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 		}
 		e := obj.Written(path...)
 		key := fmt.Sprint(path[len(path)-1])
-		d := decided{Field: fieldName(path), At: e.Pos.String()}
+		d := decided{Field: manifest.Dotted(path...), At: e.Pos.String()}
 		another := obj.Built != "" && e.Marked != "" && strings.Contains(e.Marked, key) && !strings.Contains(e.Marked, value)
 		names := manifest.Variables(e.Marked)
 		switch by := lastPatch(patches, path); {
@@ -191,14 +191,6 @@ func lastPatch(patches []render.Patch, path []any) string {
 		}
 	}
 	return by
-}
-
-func fieldName(path []any) string {
-	var parts []string
-	for _, p := range path {
-		parts = append(parts, fmt.Sprint(p))
-	}
-	return strings.Join(parts, ".")
 }
 
 func (t Tracer) newSource(adm *admission.Admitted) whySource {

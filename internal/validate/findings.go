@@ -94,7 +94,6 @@ func BlockedBy(err error) finding.Object {
 func Unreadable(err error) finding.Finding {
 	var excerpt interface{ Excerpt() manifest.Excerpt }
 	var parse *manifest.ParseError
-	var kind *manifest.KindError
 	var duplicate *manifest.DuplicateError
 	var file *manifest.FileError
 	var object *manifest.ObjectError
@@ -105,9 +104,7 @@ func Unreadable(err error) finding.Finding {
 	code := finding.Unreadable
 	switch {
 	case errors.As(err, &parse):
-		code = finding.Syntax
-	case errors.As(err, &kind):
-		code = finding.UnknownKind
+		code = cmp.Or(parse.Finding(), finding.Syntax)
 	case errors.As(err, &duplicate):
 		code = finding.DuplicateObject
 		f.Kind, f.Namespace, f.Name = duplicate.Kind, duplicate.Namespace, duplicate.Name
