@@ -25,7 +25,7 @@ func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.
 		}
 		return archive, nil
 	case errors.As(err, &local):
-		return nil, unsavedChart(local)
+		return nil, unsaved(unsavedChart, local)
 	}
 	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
 }

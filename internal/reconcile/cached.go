@@ -186,7 +186,7 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known 
 	case errors.Is(err, helmrepo.ErrNotModified):
 		return nil, err
 	case err != nil && sink.Err != nil:
-		return nil, unsavedIndex(sink.Err)
+		return nil, unsaved(unsavedIndex, sink.Err)
 	case err != nil:
 		return nil, indexFailure(err)
 	}
@@ -216,10 +216,6 @@ func indexFailure(err error) error {
 
 func invalidIndex(err error) error {
 	return status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", err))
-}
-
-func unsavedIndex(err error) error {
-	return storageFailure(fmt.Errorf("unable to save artifact to storage: %w", err), status.ArchiveOperationFailed)
 }
 
 func bareURL(raw string) string {

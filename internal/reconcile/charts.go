@@ -118,10 +118,6 @@ func pullFailure(err error) error {
 	return status.ChartPullError.Wrap(err)
 }
 
-func unsavedChart(err error) error {
-	return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
-}
-
 // archiveName is the file name of a built chart. Of a name with slashes it takes
 // the last element; that nothing from outside becomes another file's name is the
 // store's business.

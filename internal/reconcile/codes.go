@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"regexp/syntax"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -53,4 +54,16 @@ func storageFailure(err error, otherwise status.Reason) error {
 		return status.DirectoryCreationFailed.Wrap(err)
 	}
 	return otherwise.Wrap(err)
+}
+
+// What cannot be stored, in Flux's words.
+const (
+	unsavedIndex = "unable to save artifact to storage"
+	unsavedTree  = "unable to archive artifact to storage"
+	unsavedLayer = "unable to copy artifact to storage"
+	unsavedChart = "unable to copy Helm chart to storage"
+)
+
+func unsaved(what string, err error) error {
+	return storageFailure(fmt.Errorf("%s: %w", what, err), status.ArchiveOperationFailed)
 }

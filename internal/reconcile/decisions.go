@@ -11,6 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -24,20 +25,12 @@ func (p *reconciliation) decisions(ctx context.Context) context.Context {
 	return ctx
 }
 
-func credentialFields() [][]string {
-	return [][]string{{"secretRef"}, {"certSecretRef"}, {"proxySecretRef"}, {"verify", "secretRef"}, {"sts", "secretRef"}, {"sts", "certSecretRef"}}
-}
-
 // decideCredentials reports where the credentials of an object come from, never what they are.
 func (p *reconciliation) decideCredentials(ctx context.Context) {
 	spec, _ := p.adm.Content["spec"].(map[string]any)
-	for _, path := range credentialFields() {
-		at := spec
-		for _, field := range path {
-			at, _ = at[field].(map[string]any)
-		}
-		if name, ok := at["name"].(string); ok {
-			fetch.Decided(ctx, "credentials: spec.%s is %s", strings.Join(path, "."), p.secretNamed(name))
+	for _, field := range credentialFields() {
+		if name, ok := manifest.ValueAt(p.adm.Content, append(steps(field), "name")).(string); ok {
+			fetch.Decided(ctx, "credentials: %s is %s", field, p.secretNamed(name))
 		}
 	}
 	provider, _ := spec["provider"].(string)

@@ -1,11 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -14,6 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -107,31 +108,23 @@ func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Ro
 	if origin := originRevision(sources[aliasOf(a.Spec.OriginRevision)]); origin != "" {
 		metadata = map[string]string{swv1.ArtifactOriginRevisionAnnotation: origin}
 	}
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	if err := tree.Archive(ctx, pending, root, tree.Options{}); err != nil {
-		return storageFailure(fmt.Errorf("%s build failed: %w", a.Spec.Name, err), status.GeneratorBuildFailed)
-	}
-	revision := revisionOf(a, sources)
-	if revision == "" {
-		revision = "latest@" + pending.Digest().String()
-	}
-	p.fingerprint = fingerprint
-	p.fetched = &sourceTree{root: root, revision: revision, digest: pending.Digest().String()}
-	current := p.stored()
-	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == p.fetched.digest && originOf(current) == metadata[swv1.ArtifactOriginRevisionAnnotation] {
-		p.keptGenerated()
+	return p.storing(func(pending *store.Pending) error {
+		if err := tree.Archive(ctx, pending, root, tree.Options{}); err != nil {
+			return storageFailure(fmt.Errorf("%s build failed: %w", a.Spec.Name, err), status.GeneratorBuildFailed)
+		}
+		revision := cmp.Or(revisionOf(a, sources), "latest@"+pending.Digest().String())
+		p.fetched = &sourceTree{root: root, revision: revision, digest: pending.Digest().String()}
+		if p.isStored(pending, revision) && originOf(p.stored()) == metadata[swv1.ArtifactOriginRevisionAnnotation] {
+			p.fingerprint = fingerprint
+			p.keptGenerated()
+			return nil
+		}
+		if err := p.commit(pending, pending.Digest().Encoded()[:revisionLength]+".tar.gz", revision, metadata, unsavedTree); err != nil {
+			return err
+		}
+		p.fingerprint, p.out.Stored = fingerprint, &status.Observation{Reason: status.Succeeded, Message: artifactReady}
 		return nil
-	}
-	_, hex, _ := strings.Cut(p.fetched.digest, ":")
-	if err := p.commit(pending, hex[:revisionLength]+".tar.gz", revision, metadata, "unable to archive artifact to storage"); err != nil {
-		return err
-	}
-	p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: artifactReady}
-	return nil
+	})
 }
 
 func originOf(a *meta.Artifact) string { return a.Metadata[swv1.ArtifactOriginRevisionAnnotation] }

@@ -144,15 +144,18 @@ func referencePath(obj *manifest.Object, err error) []any {
 	default:
 		return nil
 	}
-	for _, field := range []string{
-		"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.verify.secretRef", "spec.sts.secretRef", "spec.sts.certSecretRef",
-	} {
+	for _, field := range credentialFields() {
 		path := append(steps(field), "name")
 		if manifest.ValueAt(obj.Content, path) == name {
 			return path
 		}
 	}
 	return nil
+}
+
+// credentialFields are the fields that name a Secret.
+func credentialFields() []string {
+	return []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.verify.secretRef", "spec.sts.secretRef", "spec.sts.certSecretRef"}
 }
 
 func steps(field string) []any {

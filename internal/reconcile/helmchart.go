@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
@@ -175,50 +174,41 @@ func (p *chartReconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
 }
 
 func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, fingerprint string) error {
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	archive, err := p.r.archive(ctx, chosen)
-	if err != nil {
-		return err
-	}
-	defer archive.Release()
-	metadata, err := p.r.checkArchive(p.remarks, archive.Section(), chosen)
-	if err != nil {
-		return status.ChartPullError.Wrap(err)
-	}
-	p.result.Pin.knows(archive.Digest().String())
-	if err := archive.CopyTo(pending); err != nil {
-		return unsavedChart(err)
-	}
-	build.Stage = status.Pulled
-	p.result.metadata = metadata
-	return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
+	return p.storing(func(pending *store.Pending) error {
+		archive, err := p.r.archive(ctx, chosen)
+		if err != nil {
+			return err
+		}
+		defer archive.Release()
+		metadata, err := p.r.checkArchive(p.remarks, archive.Section(), chosen)
+		if err != nil {
+			return status.ChartPullError.Wrap(err)
+		}
+		p.result.Pin.knows(archive.Digest().String())
+		if err := archive.CopyTo(pending); err != nil {
+			return unsaved(unsavedChart, err)
+		}
+		build.Stage = status.Pulled
+		p.result.metadata = metadata
+		return p.keepChart(obj, pending, build, fingerprint, chosen.metadata)
+	})
 }
 
 // keepChart stores the built archive, unless it is what is stored already.
 func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
 	p.saw(obj, build)
-	if p.same(p.stored(), pending, build) {
+	if p.isStored(pending, build.Version) && p.isVeiled(obj.Status.ObservedChartName, build.Name) {
 		p.fingerprint = fingerprint
 		p.reuse(obj, build)
 		p.status.artifact.Metadata = metadata // the same bytes may have been published again
 		return nil
 	}
-	if err := p.commit(pending, p.archiveFile(build), build.Version, metadata, "unable to copy Helm chart to storage"); err != nil {
+	if err := p.commit(pending, p.archiveFile(build), build.Version, metadata, unsavedChart); err != nil {
 		return err
 	}
 	p.fingerprint = fingerprint
 	p.complete(obj, build)
 	return nil
-}
-
-// same reports whether the stored artifact has the bytes of the pending one.
-func (p *chartReconciliation) same(current *meta.Artifact, pending *store.Pending, build status.Build) bool {
-	return current != nil && !p.r.o.Refresh && p.isVeiled(current.Revision, build.Version) &&
-		p.isVeiled(p.obj.Status.ObservedChartName, build.Name) && current.Digest == pending.Digest().String()
 }
 
 // chartSource finds the source of a chart and makes sure that it was reconciled

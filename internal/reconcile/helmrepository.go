@@ -155,27 +155,24 @@ func (p *repositoryReconciliation) upToDate(file *indexFile) (bool, error) {
 // copyIndex makes an index the artifact of the object. One that is damaged in the cache is downloaded again; it returns the one that
 // it has stored.
 func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return nil, storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	var from io.Reader = sectionOf(file.file, file.size)
-	if file.cached {
-		from = digest.NewReader(from, file.digest)
-	}
-	err = pending.Take(from, file.digest)
-	switch {
-	case is[*digest.MismatchError](err):
-		if file, err = p.r.readAgain(ctx, repo, file); err != nil {
-			return nil, err
+	err := p.storing(func(pending *store.Pending) error {
+		var from io.Reader = sectionOf(file.file, file.size)
+		if file.cached {
+			from = digest.NewReader(from, file.digest)
 		}
-		return p.copyIndex(ctx, repo, file)
-	case err != nil:
-		return nil, unsavedIndex(err)
+		if err := pending.Take(from, file.digest); err != nil {
+			return unsaved(unsavedIndex, err)
+		}
+		revision := pending.Digest()
+		return p.commit(pending, "index-"+revision.Encoded()+".yaml", revision.String(), nil, unsavedIndex)
+	})
+	if !is[*digest.MismatchError](err) {
+		return file, err
 	}
-	revision := pending.Digest()
-	return file, p.commit(pending, "index-"+revision.Encoded()+".yaml", revision.String(), nil, "unable to save artifact to storage")
+	if file, err = p.r.readAgain(ctx, repo, file); err != nil {
+		return nil, err
+	}
+	return p.copyIndex(ctx, repo, file)
 }
 
 // compareIndex reports what a controller would see before it stores the index.
@@ -199,7 +196,7 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 func (p *reconciliation) commit(pending *store.Pending, name, revision string, metadata map[string]string, failed string) error {
 	stored, err := pending.Commit(name, p.kind.link)
 	if err := p.tolerateLink(err); err != nil {
-		return storageFailure(fmt.Errorf("%s: %w", failed, err), status.ArchiveOperationFailed)
+		return unsaved(failed, err)
 	}
 	p.status.artifact = &meta.Artifact{
 		Path:           stored.Path,

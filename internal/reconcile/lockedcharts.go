@@ -174,7 +174,7 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	if want.Algorithm() != got.Algorithm() {
 		var err error
 		if got, err = want.Algorithm().FromReader(sectionOf(pending, pending.Size())); err != nil {
-			return unsavedChart(err)
+			return unsaved(unsavedChart, err)
 		}
 	}
 	if got == want {
@@ -184,11 +184,6 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 		notLockedBytes("the package that was made of the chart", &digest.MismatchError{Want: want, Got: got}),
 		finding.AcceptPackage,
 	))
-}
-
-// built records a package. Values files that it has no use for have no digest.
-func (p *chartReconciliation) built(pending *store.Pending) {
-	p.made().Package = pending.Digest().String()
 }
 
 func (p *reconciliation) made() *Built {

@@ -65,20 +65,17 @@ func (l *layerTransfer) chart() bool {
 }
 
 func (l *layerTransfer) copy(ctx context.Context) error {
-	pending, err := l.r.store.Create(l.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer l.discard(pending)
-	content, err := l.content(ctx)
-	if err != nil {
-		return err
-	}
-	defer content.Release()
-	if err := content.CopyTo(pending); err != nil {
-		return storageFailure(fmt.Errorf("unable to copy artifact to storage: %w", err), status.ArchiveOperationFailed)
-	}
-	return l.keep(pending, "unable to copy artifact to storage")
+	return l.storing(func(pending *store.Pending) error {
+		content, err := l.content(ctx)
+		if err != nil {
+			return err
+		}
+		defer content.Release()
+		if err := content.CopyTo(pending); err != nil {
+			return unsaved(unsavedLayer, err)
+		}
+		return l.keep(pending, unsavedLayer)
+	})
 }
 
 // content returns the layer, of this machine's failures with their own reason.
@@ -139,19 +136,16 @@ func (l *layerTransfer) extract(ctx context.Context) error {
 	if err != nil {
 		return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
 	}
-	dropped := &droppedFiles{}
-	pending, err := l.r.store.Create(l.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer l.discard(pending)
-	if err := tree.Archive(ctx, pending, root, tree.Options{Filter: dropped.watch(rules.Choose)}); err != nil {
-		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
-	}
-	if l.chart() && l.obj.Spec.Ignore == nil {
-		l.warnDropped(dropped)
-	}
-	return l.keep(pending, "unable to archive artifact to storage")
+	return l.storing(func(pending *store.Pending) error {
+		dropped := &droppedFiles{}
+		if err := tree.Archive(ctx, pending, root, tree.Options{Filter: dropped.watch(rules.Choose)}); err != nil {
+			return unsaved(unsavedTree, err)
+		}
+		if l.chart() && l.obj.Spec.Ignore == nil {
+			l.warnDropped(dropped)
+		}
+		return l.keep(pending, unsavedTree)
+	})
 }
 
 // unpack downloads the layer and, once all of it is known to be what the manifest
@@ -218,8 +212,7 @@ func (l *layerTransfer) keep(pending *store.Pending, failed string) error {
 
 // keepArtifact stores what was written under the name that its revision has.
 func (p *ociReconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
-	current := p.stored()
-	if current != nil && !p.r.o.Refresh && current.Revision == revision && current.Digest == pending.Digest().String() {
+	if p.isStored(pending, revision) {
 		p.keptArtifact(revision)
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -134,13 +135,10 @@ func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision stri
 }
 
 func (p *ociReconciliation) storeLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	if err := write(pending); err != nil {
-		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
-	}
-	return p.keepArtifact(obj, pending, revision, nil, "unable to archive artifact to storage")
+	return p.storing(func(pending *store.Pending) error {
+		if err := write(pending); err != nil {
+			return unsaved(unsavedTree, err)
+		}
+		return p.keepArtifact(obj, pending, revision, nil, unsavedTree)
+	})
 }

@@ -342,10 +342,24 @@ func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	return s
 }
 
-func (p *reconciliation) discard(pending *store.Pending) {
-	if err := pending.Discard(); err != nil {
-		p.debugf("unfinished artifact: %v", err)
+// storing begins an artifact of the object, which write fills and commits.
+func (p *reconciliation) storing(write func(*store.Pending) error) error {
+	pending, err := p.r.store.Create(p.key)
+	if err != nil {
+		return storageFailure(err, status.ArchiveOperationFailed)
 	}
+	defer func() {
+		if err := pending.Discard(); err != nil {
+			p.debugf("unfinished artifact: %v", err)
+		}
+	}()
+	return write(pending)
+}
+
+// isStored reports whether what was written is what is in storage, by its bytes and its revision.
+func (p *reconciliation) isStored(pending *store.Pending, revision string) bool {
+	current := p.stored()
+	return current != nil && !p.r.o.Refresh && p.isVeiled(current.Revision, revision) && current.Digest == pending.Digest().String()
 }
 
 // tolerateLink turns the failure to set a link into an event: the artifact itself

@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // recipe is how a chart is made that is not stored as it was published. All of it
@@ -98,25 +99,27 @@ func overwriteValues(c *helmchart.Chart, merged map[string]any, used []string, b
 }
 
 func (p *chartReconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart.Chart, build status.Build, modTime time.Time, fingerprint string, metadata map[string]string) error {
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	limits := p.r.limits
-	limits.Name = archiveName(build)
-	watched := &fetch.WatchedSink{Sink: pending}
-	err = chart.Package(watched, c, modTime, limits)
-	switch {
-	case watched.Err != nil:
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", watched.Err), status.ArchiveOperationFailed)
-	case err != nil:
-		return status.ChartPackageError.Wrap(fmt.Errorf("failed to package chart: %w", err))
-	}
-	p.built(pending)
+	return p.storing(func(pending *store.Pending) error {
+		limits := p.r.limits
+		limits.Name = archiveName(build)
+		watched := &fetch.WatchedSink{Sink: pending}
+		err := chart.Package(watched, c, modTime, limits)
+		switch {
+		case watched.Err != nil:
+			return unsaved(unsavedChart, watched.Err)
+		case err != nil:
+			return status.ChartPackageError.Wrap(fmt.Errorf("failed to package chart: %w", err))
+		}
+		build.Stage = status.Packaged
+		return p.keepPackage(obj, pending, build, fingerprint, metadata)
+	})
+}
+
+// keepPackage stores what was made here, unless another package is locked.
+func (p *chartReconciliation) keepPackage(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
+	p.made().Package = pending.Digest().String()
 	if err := p.packagedAsLocked(pending); err != nil {
 		return err
 	}
-	build.Stage = status.Packaged
 	return p.keepChart(obj, pending, build, fingerprint, metadata)
 }

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
+	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
@@ -192,20 +192,13 @@ func (p *chartReconciliation) copyChart(obj *sourcev1.HelmChart, source chart.So
 		return status.ChartPullError.Wrap(err)
 	}
 	defer archive.Close()
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	if _, err := io.Copy(pending, archive); err != nil {
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to storage: %w", err), status.ArchiveOperationFailed)
-	}
-	p.built(pending)
-	if err := p.packagedAsLocked(pending); err != nil {
-		return err
-	}
-	build.Stage = status.Pulled
-	return p.keepChart(obj, pending, build, fingerprint, nil)
+	return p.storing(func(pending *store.Pending) error {
+		if _, err := io.Copy(pending, archive); err != nil {
+			return unsaved(unsavedChart, err)
+		}
+		build.Stage = status.Pulled
+		return p.keepPackage(obj, pending, build, fingerprint, nil)
+	})
 }
 
 func (p *chartReconciliation) buildChart(ctx context.Context, obj *sourcev1.HelmChart, source chart.Source, found *chart.Found, build status.Build, recipe *recipe, fingerprint string) error {

@@ -154,30 +154,26 @@ func (p *treeReconciliation) keptTree(t *fetched) {
 
 // archiveTree stores the tree as source-controller does.
 func (p *treeReconciliation) archiveTree(ctx context.Context, t *fetched) error {
-	pending, err := p.r.store.Create(p.key)
-	if err != nil {
-		return storageFailure(err, status.ArchiveOperationFailed)
-	}
-	defer p.discard(pending)
-	if err := tree.Archive(ctx, pending, t.Root, tree.Options{Filter: t.filter}); err != nil {
-		return storageFailure(fmt.Errorf("unable to archive artifact to storage: %w", err), status.ArchiveOperationFailed)
-	}
-	current := p.stored()
-	if current != nil && !p.r.o.Refresh && current.Revision == t.Revision && current.Digest == pending.Digest().String() {
-		p.fetched.digest, p.fingerprint = current.Digest, t.fingerprint
-		p.keptTree(t)
+	return p.storing(func(pending *store.Pending) error {
+		if err := tree.Archive(ctx, pending, t.Root, tree.Options{Filter: t.filter}); err != nil {
+			return unsaved(unsavedTree, err)
+		}
+		p.fetched.digest = pending.Digest().String()
+		if p.isStored(pending, t.Revision) {
+			p.fingerprint = t.fingerprint
+			p.keptTree(t)
+			return nil
+		}
+		var metadata map[string]string
+		if !t.Time.IsZero() {
+			metadata = map[string]string{metadataTime: t.Time.UTC().Format(time.RFC3339)}
+		}
+		if err := p.commit(pending, revisionHash(t.Revision)+".tar.gz", t.Revision, metadata, unsavedTree); err != nil {
+			return err
+		}
+		p.fingerprint, p.out.Stored, p.out.Announce = t.fingerprint, t.stored, t.announce
 		return nil
-	}
-	var metadata map[string]string
-	if !t.Time.IsZero() {
-		metadata = map[string]string{metadataTime: t.Time.UTC().Format(time.RFC3339)}
-	}
-	if err := p.commit(pending, revisionHash(t.Revision)+".tar.gz", t.Revision, metadata, "unable to archive artifact to storage"); err != nil {
-		return err
-	}
-	p.fetched.digest, p.fingerprint = p.status.artifact.Digest, t.fingerprint
-	p.out.Stored, p.out.Announce = t.stored, t.announce
-	return nil
+	})
 }
 
 // revisionHash is the part of a revision that names the content: of
