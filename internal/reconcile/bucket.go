@@ -91,7 +91,7 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 	if e := p.locked; e != nil {
 		o.Revision = e.Revision
 	}
-	o.Memory = p.r.memory(p.r.bucketScope(ctx, p.adm, obj))
+	o.Memory = p.r.memory(p.r.ownScope(ctx, p.adm, bucketURL(obj)))
 	if o.TempDir, err = p.r.temp.Dir(); err != nil {
 		return nil, temporaryFailure(err)
 	}

@@ -63,16 +63,9 @@ func (r *Reconciler) online(what string, get blob.Get) blob.Get {
 	return func(context.Context, fetch.Sink, int64) error { return r.missing(what) }
 }
 
-// gitScope is the scope of a Git repository. Its objects are served to the same identity only.
-func (r *Reconciler) gitScope(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
-	s := r.scopeOf(ctx, adm, bareURL(location))
-	s.Named = false
-	return s
-}
-
-// bucketScope is the scope of a bucket. Nothing but its own answers names its objects: they are the same identity's.
-func (r *Reconciler) bucketScope(ctx context.Context, adm *admission.Admitted, obj *sourcev1.Bucket) cache.Scope {
-	s := r.scopeOf(ctx, adm, bucketURL(obj))
+// ownScope is the scope of a Git repository or a bucket. Nothing but its own answers names its objects: they are the same identity's.
+func (r *Reconciler) ownScope(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
+	s := r.scopeOf(ctx, adm, location)
 	s.Named = false
 	return s
 }

@@ -124,7 +124,7 @@ func (p *gitReconciliation) gitOptions(ctx context.Context, obj *sourcev1.GitRep
 		SkipTLSVerify:     p.r.o.SkipTLSVerify,
 		SparseCheckout:    obj.Spec.SparseCheckout,
 		Only:              p.only(obj),
-		Memory:            p.r.memory(p.r.gitScope(ctx, p.adm, obj.Spec.URL)),
+		Memory:            p.r.memory(p.r.ownScope(ctx, p.adm, bareURL(obj.Spec.URL))),
 	}
 	if ref := obj.Spec.Reference; ref != nil {
 		o.Ref = git.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}

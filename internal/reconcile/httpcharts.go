@@ -41,16 +41,9 @@ func (c *indexCharts) refused(err error) error {
 }
 
 func (c *indexCharts) choose(ctx context.Context, t *remarks, name, version string) (*resolvedChart, error) {
-	opened, candidates, dropped, err := c.candidates(ctx, name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		near, _ := finding.Nearest(name, opened.Charts())
-		return nil, unknownChart(err, near)
-	case err != nil:
-		return nil, unreadableEntries(err)
-	}
-	if dropped > 0 {
-		t.debugf("%d entries of chart '%s' are not valid and were left out", dropped, name)
+	candidates, err := c.published(ctx, t, name)
+	if err != nil {
+		return nil, err
 	}
 	chosen, err := resolve.ChooseFromIndex(name, candidates, version)
 	decideVersion(ctx, candidates, version, chosen.Version)
@@ -83,6 +76,25 @@ func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index
 	return opened, found, dropped, err
 }
 
+// published returns the versions of a chart. The error of an index without it names the chart whose name is near.
+func (c *indexCharts) published(ctx context.Context, w *remarks, name string) ([]resolve.Candidate, error) {
+	opened, candidates, dropped, err := c.candidates(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		unknown := &finding.Problem{Code: finding.UnknownChart, Err: err}
+		if near, _ := finding.Nearest(name, opened.Charts()); near != "" {
+			unknown.Advice = fmt.Sprintf("the index has a chart named %q", near)
+		}
+		return nil, unknown
+	case err != nil:
+		return nil, &helmrepo.IndexError{Err: fmt.Errorf("failed to load index: %w", err)}
+	}
+	if dropped > 0 {
+		w.debugf("%d entries of chart '%s' are not valid and were left out", dropped, name)
+	}
+	return candidates, nil
+}
+
 // readAgain scans an index once more, without what is kept of it.
 func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
 	return r.indexes.Do(ctx, repo.identity+" again", func() (*indexFile, error) {
@@ -100,11 +112,6 @@ func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *inde
 		}
 		return r.downloadIndex(ctx, repo, "")
 	})
-}
-
-// unreadableEntries is a stored index whose entries of a chart cannot be read.
-func unreadableEntries(err error) error {
-	return &helmrepo.IndexError{Err: fmt.Errorf("failed to load index: %w", err)}
 }
 
 func (c *indexCharts) resolved(ctx context.Context, name string, chosen resolve.Candidate) *resolvedChart {
@@ -237,13 +244,4 @@ func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *reposit
 // earlierIndex is the stored index of a HelmRepository, opened once per run.
 func (r *Reconciler) earlierIndex(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) (*indexFile, error) {
 	return r.stored.Do(ctx, keyOf(object), func() (*indexFile, error) { return r.storedIndexFile(ctx, object, artifact) })
-}
-
-// unknownChart is the error of a chart that the index does not have, and may have under a name that is near.
-func unknownChart(err error, near string) error {
-	p := &finding.Problem{Code: finding.UnknownChart, Err: err}
-	if near != "" {
-		p.Advice = fmt.Sprintf("the index has a chart named %q", near)
-	}
-	return p
 }

@@ -293,41 +293,24 @@ func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCI
 		provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity,
 		trustedRoot: spec.TrustedRootSecretRef, subject: at.repo.At(at.digest.String()),
 	}
-	signer, err := p.artifactSigner(ctx, v, at)
-	if err == nil && signer == nil && p.r.o.RequireVerification {
-		err = notSigned("the trust policy enforces nothing")
-	}
-	switch {
-	case err != nil:
-		return nil, verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
-	case signer == nil:
-		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", v.subject)
-	}
-	return signer, nil
-}
-
-// artifactSigner looks for a signature, once per run and digest.
-func (p *ociReconciliation) artifactSigner(ctx context.Context, v verification, at *ociArtifact) (*verify.Signer, error) {
-	check, err := p.verifier(ctx, v)
-	if err != nil {
-		return nil, unverifiable(err.Error(), err) // a missing Secret is no reason to trust the artifact
-	}
-	key := signatureKey{fmt.Sprintf("%q %s", at.repo.identity, at.digest), check.against}
-	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {
-		return p.signer(ctx, verify.Subject{
-			Repository: at.repo.Repository.Repository(),
-			Digest:     at.digest,
-			Insecure:   at.repo.Insecure(),
-			Transport:  at.repo.Reading(),
-			Timeout:    timeoutOf(p.obj.Spec.Timeout),
-		}, at.scope(), check.run)
-	})
+	signer, ready, err := p.signed(ctx, v, fmt.Sprintf("%q %s", at.repo.identity, at.digest), verify.Subject{
+		Repository: at.repo.Repository.Repository(),
+		Digest:     at.digest,
+		Insecure:   at.repo.Insecure(),
+		Transport:  at.repo.Reading(),
+		Timeout:    timeoutOf(p.obj.Spec.Timeout),
+	}, at.scope(), v.subject)
 	var refused interface{ Integrity() bool }
-	if v.provider == providerCosign && v.secret != nil && errors.As(err, &refused) {
+	switch {
+	case err == nil:
+		return signer, nil
+	case !ready:
+		err = unverifiable(err.Error(), err) // a missing Secret is no reason to trust the artifact
+	case v.provider == providerCosign && v.secret != nil && errors.As(err, &refused):
 		// Flux says no more than this of any failure.
 		err = fmt.Errorf("no matching signatures were found for '%s': %w", v.subject, reasonOf(err))
 	}
-	return signer, err
+	return nil, verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
 }
 
 // reasonOf leaves out of a refusal that nothing matches.

@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -97,19 +96,15 @@ func withoutGeneration(revision string, found *Published) string {
 }
 
 func (c *indexCharts) list(ctx context.Context, w *remarks, found *Published) error {
-	index, candidates, dropped, err := c.candidates(ctx, found.Chart)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		near, _ := finding.Nearest(found.Chart, index.Charts())
-		return referenceFailure(unknownChart(err, near))
-	case err != nil:
-		return pullFailure(unreadableEntries(err))
+	candidates, err := c.published(ctx, w, found.Chart)
+	if is[*helmrepo.IndexError](err) {
+		return pullFailure(err)
 	}
-	if dropped > 0 {
-		w.debugf("%d entries of chart '%s' are not valid and were left out", dropped, found.Chart)
+	if err == nil {
+		chosen, unmatched := resolve.ChooseFromIndex(found.Chart, candidates, found.Constraint)
+		err = found.choose(candidates, chosen.Version, unmatched)
 	}
-	chosen, err := resolve.ChooseFromIndex(found.Chart, candidates, found.Constraint)
-	if err = found.choose(candidates, chosen.Version, err); err != nil {
+	if err != nil {
 		return referenceFailure(err)
 	}
 	return nil

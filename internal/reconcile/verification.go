@@ -69,26 +69,15 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 			unverifiable("not implemented", nil), finding.VerifyWithKeyring)) // the words of source-controller for charts from HTTP repositories
 	}
 	spec := chartVerification(obj)
-	check, err := p.verifier(ctx, spec)
-	if err != nil {
-		return nil, setupFailure(spec, err)
-	}
-	key := signatureKey{chosen.id, check.against}
-	signer, err := p.r.signers.Do(ctx, key, func() (*verify.Signer, error) {
-		return p.signer(ctx, *chosen.subject, chosen.key.Scope, check.run)
-	})
-	var settings *verify.SettingsError
+	signer, ready, err := p.signed(ctx, spec, chosen.id, *chosen.subject, chosen.key.Scope, chosen.URL)
 	switch {
-	case errors.As(err, &settings):
-		return nil, setupFailure(spec, err)
-	case err != nil:
-		return nil, signatureFailure(chosen, err)
-	case signer == nil && p.r.o.RequireVerification:
-		return nil, signatureFailure(chosen, notSigned("the trust policy enforces nothing"))
-	case signer == nil:
-		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", chosen.URL)
+	case err == nil:
+		return signer, nil
+	case !ready || is[*verify.SettingsError](err): // nothing could be verified
+		text := fmt.Sprintf("failed to verify the signature using provider '%s': %v", spec.label(), err)
+		return nil, status.VerificationError.Wrap(unverifiable(text, err))
 	}
-	return signer, nil
+	return nil, signatureFailure(chosen, err)
 }
 
 // resigned is a stored artifact with the signer of this run: who signed it

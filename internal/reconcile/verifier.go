@@ -12,6 +12,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -52,12 +53,6 @@ func (v verification) label() string {
 	return v.provider
 }
 
-// setupFailure is a verification that cannot even begin.
-func setupFailure(v verification, err error) error {
-	text := fmt.Sprintf("failed to verify the signature using provider '%s': %v", v.label(), err)
-	return status.VerificationError.Wrap(unverifiable(text, err))
-}
-
 func (p *reconciliation) verifier(ctx context.Context, spec verification) (*verifier, error) {
 	against, err := fingerprintOf(p.adm.Object.Namespace, spec.provider, spec.secret, spec.identities, spec.trustedRoot)
 	if err != nil {
@@ -81,6 +76,26 @@ func (p *reconciliation) verifier(ctx context.Context, spec verification) (*veri
 		v.run, err = p.notation(spec, secret)
 	}
 	return v, err
+}
+
+// signed returns who signed a subject, as a spec.verify requires: nil, with a warning, if the trust policy enforces nothing. It looks
+// once per run. The verification was ready unless it could not even begin.
+func (p *reconciliation) signed(ctx context.Context, spec verification, id string, subject verify.Subject, scope cache.Scope, shown string) (signer *verify.Signer, ready bool, err error) {
+	check, err := p.verifier(ctx, spec)
+	if err != nil {
+		return nil, false, err
+	}
+	signer, err = p.r.signers.Do(ctx, signatureKey{id, check.against}, func() (*verify.Signer, error) {
+		return p.signer(ctx, subject, scope, check.run)
+	})
+	switch {
+	case err != nil || signer != nil:
+	case p.r.o.RequireVerification:
+		err = notSigned("the trust policy enforces nothing")
+	default:
+		p.warnAs(finding.NotVerified, "the signature of %s was not verified: the trust policy does not enforce it", shown)
+	}
+	return signer, true, err
 }
 
 // run is a verification that only lacks the chart.
