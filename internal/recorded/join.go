@@ -63,7 +63,7 @@ func (d *Directory) clustersAmong(dirs []string) ([]string, error) {
 			return nil, session.Unusable("", err)
 		}
 		names, err := st.Parts(session.ClustersDir)
-		if err == nil && st.CheckLayout() == nil {
+		if recorded, _ := st.Recorded(); err == nil && recorded {
 			names = append(names, "")
 		}
 		for _, name := range names {
@@ -154,10 +154,9 @@ func (d *Directory) openParts(to string, dirs []string) (from []merge.Directory,
 			return from, session.Unusable("", err)
 		}
 		from = append(from, merge.Directory{Name: filepath.Clean(name), Store: st})
-		var layout *store.LayoutError
-		err = st.CheckLayout()
+		recorded, err := st.Recorded()
 		switch {
-		case errors.As(err, &layout):
+		case err == nil && !recorded:
 			return from, &exit.UsageError{Err: fmt.Errorf("%s is no artifacts directory: nothing is recorded in it", name), Advice: finding.NameShards}
 		case err != nil:
 			return from, &exit.UsageError{Err: err}

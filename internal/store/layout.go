@@ -11,50 +11,27 @@ import (
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
-
-// A LayoutError reports that a directory is no artifacts directory, or one of a layout that is not known.
-type LayoutError struct {
-	Dir    string
-	Layout string // may be empty
-}
-
-func (e *LayoutError) Error() string {
-	if e.Layout == "" {
-		return fmt.Sprintf("%s is no artifacts directory: nothing is recorded in it", e.Dir)
-	}
-	return fmt.Sprintf("%s has layout %s, which this helmsrc does not know", e.Dir, e.Layout)
-}
-
-// Hint says which program knows it.
-func (e *LayoutError) Hint() string {
-	if e.Layout == "" {
-		return ""
-	}
-	return "a newer helmsrc wrote it: use that one, or name another directory"
-}
 
 var layoutPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v\d+$`) })
 
-// CheckLayout returns a [*LayoutError] for a directory in which nothing is recorded. It changes nothing.
-func (s *Store) CheckLayout() error {
+// Recorded reports whether anything is recorded in the directory. It changes nothing.
+func (s *Store) Recorded() (bool, error) {
 	layouts, err := layoutsIn(s.dir)
-	if err == nil && len(layouts) == 0 {
-		return &LayoutError{Dir: s.dir}
-	}
-	return err
+	return len(layouts) > 0, err
 }
 
-// refuseLayout returns a [*LayoutError] for a directory that a newer program wrote, which may keep anything otherwise than this
+// refuseLayout returns a [*finding.Problem] for a directory that a newer program wrote, which may keep anything otherwise than this
 // one. A directory that is not there, or cannot be read, is not an error here: what is done with it says so.
 func refuseLayout(dir string) error {
-	layouts, err := layoutsIn(dir)
-	if err != nil {
-		return nil
-	}
+	layouts, _ := layoutsIn(dir)
 	for _, layout := range layouts {
 		if layout != path.Base(stateDir) {
-			return &LayoutError{Dir: dir, Layout: layout}
+			return &finding.Problem{
+				Text:   fmt.Sprintf("%s has layout %s, which this helmsrc does not know", dir, layout),
+				Advice: "a newer helmsrc wrote it: use that one, or name another directory",
+			}
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ type Store struct {
 	turns map[Key]chan struct{} // one token per object: its holder may try for the file lock
 }
 
-// Open returns the store in dir, which need not exist: it is created by the first write. The error is a [*LayoutError] if a newer
+// Open returns the store in dir, which need not exist: it is created by the first write. The error is a [*finding.Problem] if a newer
 // program wrote to it.
 func Open(dir string, o Options) (*Store, error) {
 	if dir == "" {
