@@ -172,7 +172,7 @@ func (e Entry) write(tw *tar.Writer) error {
 	if _, err := tw.Write(e.Body); err != nil {
 		return err
 	}
-	zeros := make([]byte, 1<<20)
+	zeros := make([]byte, min(e.Fill, 1<<20))
 	for left := e.Fill; left > 0; left -= int64(len(zeros)) {
 		if _, err := tw.Write(zeros[:min(left, int64(len(zeros)))]); err != nil {
 			return err

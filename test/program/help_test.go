@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,25 +17,26 @@ import (
 	"github.com/helmsrc/helmsrc/cmd"
 )
 
-// TestHelp runs every example of the help texts, each in the world of testdata/help.txtar: whatever an example names has to
-// be there.
+// TestHelp runs every example of the help texts, those of a command one after the other in the world of testdata/help.txtar: whatever
+// an example names has to be there.
 func TestHelp(t *testing.T) {
 	world, err := txtar.ParseFile(filepath.Join("testdata", "help.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	world.Comment = slices.Clip(world.Comment) // each script adds to it
 	dir := t.TempDir()
 	for path, examples := range helpExamples(t) {
 		if len(examples) == 0 {
 			t.Errorf("%s has no example", path)
 		}
-		for i, example := range examples {
-			script := *world
-			script.Comment = fmt.Appendf(nil, "%s\n# %s\n%s\n", world.Comment, example, exampleCommand(t, example))
-			name := fmt.Sprintf("%s_%d.txtar", strings.ReplaceAll(path, " ", "_"), i+1)
-			if err := os.WriteFile(filepath.Join(dir, name), txtar.Format(&script), 0o600); err != nil {
-				t.Fatal(err)
-			}
+		script := *world
+		for _, example := range examples {
+			script.Comment = fmt.Appendf(script.Comment, "# %s\n%s\n", example, exampleCommand(t, example))
+		}
+		name := strings.ReplaceAll(path, " ", "_") + ".txtar"
+		if err := os.WriteFile(filepath.Join(dir, name), txtar.Format(&script), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 	testscript.Run(t, testscript.Params{

@@ -20,7 +20,7 @@ import (
 )
 
 // kills is how many moments of a run each of TestKill, TestKillLock and TestKillMerge cuts it off at.
-const kills = 100
+const kills = 50
 
 // TestKill ends runs at any moment. What is in the artifacts directory afterwards must be whole, the commands that only
 // read it must not mind, and the next run must be as good as any.
@@ -208,7 +208,7 @@ spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepos
 			}
 			tree := filepath.Join(s.dir, "tree")
 			for n := 0; len(temporary(t, tree)) == 0; n++ {
-				if n == kills {
+				if n == 2*kills {
 					t.Fatal("no run was killed while it wrote")
 				}
 				reset()
