@@ -37,9 +37,6 @@ func (s *scanner) node(line []byte, col int) {
 // findKey looks for a key at a column, and for what comes after its colon. A key that is found but not recognised is nil.
 // If there is a plain scalar instead, after is its end.
 func findKey(line []byte, col int) (key []byte, after int, found bool) {
-	if end := simpleKey(line, col); end > 0 {
-		return line[col:end], end + 1, true
-	}
 	end := 0
 	switch c := line[col]; c {
 	case '"', '\'':
@@ -80,33 +77,6 @@ func findKey(line []byte, col int) (key []byte, after int, found bool) {
 		return nil, 0, true
 	}
 	return key, end + 1, true
-}
-
-// simpleKey finds the colon after a key of the most common characters, or 0.
-func simpleKey(line []byte, col int) int {
-	if !isWord(line[col]) {
-		return 0
-	}
-	end := col + 1
-	for end < len(line) && inKey(line[end]) {
-		end++
-	}
-	if end == len(line) || line[end] != ':' || !blankAt(line, end+1) || end-col > maxKey {
-		return 0
-	}
-	return end
-}
-
-// inKey says whether a character can be in a simple key.
-func inKey(c byte) bool {
-	const (
-		low  = 1<<'-' | 1<<'.' | 1<<'/' | 0x3ff<<'0'
-		high = 1<<('_'-64) | 0x3ffffff<<('A'-64) | 0x3ffffff<<('a'-64)
-	)
-	if c < 64 {
-		return uint64(low)>>c&1 != 0
-	}
-	return c < 128 && uint64(high)>>(c-64)&1 != 0
 }
 
 // startsPlain says whether a plain scalar begins at i, in the way that nearly all do.
