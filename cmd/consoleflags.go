@@ -31,12 +31,6 @@ func consoleOptions(fs *pflag.FlagSet, from config.Origins, env *Env) (console.O
 	noProgress, _ := fs.GetBool("no-progress")
 	color, _ := fs.GetString("color")
 	var o console.Options
-	if err := oneOf("log-format", format, "text", "json"); err != nil {
-		return o, err
-	}
-	if err := oneOf("color", color, "auto", "always", "never"); err != nil {
-		return o, err
-	}
 	if quiet && verbose > 0 {
 		byFlag := from["quiet"] == "--quiet"
 		if byFlag == (from["verbose"] == "--verbose") {

@@ -50,7 +50,7 @@ func (a *app) explain(json bool, args []string) error {
 	case err != nil:
 		return err
 	case json:
-		return explainJSON(a.env.Stdout, rules)
+		return records.Encode(a.env.Stdout, rules, false)
 	case len(args) == 0:
 		return listRules(a.env.Stdout, a.paper, rules)
 	}
@@ -166,28 +166,4 @@ func shifted(text string) string {
 		b.WriteString("  " + line)
 	}
 	return b.String()
-}
-
-// explained is a rule as JSON has it. Its fields are part of the contract.
-type explained struct {
-	Code        finding.Code     `json:"code"`
-	Name        string           `json:"name"`
-	Group       string           `json:"group"`
-	Severity    finding.Severity `json:"severity"`
-	Summary     string           `json:"summary"`
-	Explanation string           `json:"explanation"`
-	Fix         string           `json:"fix"`
-	Example     string           `json:"example,omitempty"`
-	Better      string           `json:"better,omitempty"`
-	Silenceable bool             `json:"silenceable"`
-}
-
-func explainJSON(w io.Writer, rules []finding.Rule) error {
-	var list []explained
-	for _, r := range rules {
-		list = append(list, explained{
-			r.Code, r.Name, r.Group, r.Severity, r.Summary, r.Explanation, r.Fix, r.Example, r.Better, r.Silenceable,
-		})
-	}
-	return records.Encode(w, list, false)
 }

@@ -96,11 +96,6 @@ func (o *storeOptions) check(a *app) error {
 		return nil
 	}
 	o.Named, o.Own = o.given.Changed, a.config.OwnDirectory
-	if o.Algorithm != "" {
-		if err := oneOf("artifact-digest-algo", o.Algorithm, "sha256", "sha384", "sha512"); err != nil {
-			return err
-		}
-	}
 	switch {
 	case o.Records < 0:
 		return exit.Usagef("--artifact-retention-records must not be negative, got %d", o.Records)
@@ -179,7 +174,6 @@ func (o *runOptions) checkFetch() error {
 	// Without the flags the files need not be there. One that was named and does not exist is a mistake.
 	return cmp.Or(
 		named("registry-config", r.RegistryConfig), named("repository-config", r.RepositoryConfig),
-		oneOf("index-digest", r.IndexDigest, "enforce", "warn", "ignore"), oneOf("missing-secrets", r.MissingSecrets, "fail", "ambient", "anonymous"),
 		o.checkTrust(),
 	)
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,6 +110,16 @@ func addExitCode(fs *pflag.FlagSet, set *bool, when string, older ...string) {
 		fs.BoolVar(set, name, false, "exit 4 if "+when)
 	}
 	hide(fs, older...)
+}
+
+// checkChoices refuses values of flags that have only a few, except those of -o, which are not the same for all commands.
+func checkChoices(fs *pflag.FlagSet) (err error) {
+	fs.VisitAll(func(f *pflag.Flag) {
+		if choices := config.Choices(f); choices != nil && f.Name != "output" && f.Value.String() != f.DefValue {
+			err = cmp.Or(err, oneOf(f.Name, f.Value.String(), choices...))
+		}
+	})
+	return err
 }
 
 // oneOf refuses a flag's value that is not in the list.

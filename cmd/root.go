@@ -117,6 +117,9 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 			if err != nil {
 				return err
 			}
+			if err := checkChoices(cmd.Flags()); err != nil {
+				return err
+			}
 			options, err := consoleOptions(cmd.Flags(), from, a.env)
 			if err != nil {
 				return err

@@ -73,11 +73,6 @@ may pass on a retry, 130 interrupted.`,
 	addExitCode(c.Flags(), &u.exitCode, "something changed, or would change with --dry-run")
 	c.Flags().BoolVar(&u.group, "group", false, "print a commit message for each chart")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
-		if u.level != "" {
-			if err := oneOf("level", u.level, string(resolve.Patch), string(resolve.Minor), string(resolve.Major)); err != nil {
-				return exit.Usage, err
-			}
-		}
 		return a.update(ctx, o, u, args)
 	})
 	return c

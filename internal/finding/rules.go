@@ -9,23 +9,23 @@ import (
 	"github.com/helmsrc/helmsrc/docs"
 )
 
-// Rule is what is known about a kind of mistake.
+// Rule is what is known about a kind of mistake. Its names in JSON are part of the contract of explain.
 type Rule struct {
-	Code     Code
-	Name     string // a word or several with dashes
-	Group    string // the heading that it stands under in the catalogue
-	Severity Severity
-	Summary  string // one sentence, without a full stop
+	Code     Code     `json:"code"`
+	Name     string   `json:"name"`  // a word or several with dashes
+	Group    string   `json:"group"` // the heading that it stands under in the catalogue
+	Severity Severity `json:"severity"`
+	Summary  string   `json:"summary"` // one sentence, without a full stop
 	// Explanation says why it matters.
-	Explanation string
-	Fix         string // what to do, in general
-	Example     string // manifests that have the mistake; empty for what shows only while something is fetched
-	Better      string // the same without it
+	Explanation string `json:"explanation"`
+	Fix         string `json:"fix"`               // what to do, in general
+	Example     string `json:"example,omitempty"` // manifests that have the mistake; empty for what shows only while something is fetched
+	Better      string `json:"better,omitempty"`  // the same without it
 	// Remedy is the one way to fix it, nil if there are several or none that a program could know.
-	Remedy *Remedy
+	Remedy *Remedy `json:"-"`
 	// Silenceable reports whether a comment can silence a finding: not where nothing could be done with what it is about,
 	// and not a failure of a run.
-	Silenceable bool
+	Silenceable bool `json:"silenceable"`
 }
 
 // Rules lists all rules by code. They are read on use: most runs need none of them.
