@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
-	"sigs.k8s.io/yaml"
+	"helm.sh/helm/v3/pkg/chart/loader"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -289,7 +289,7 @@ func (s Source) withArchive(real string, read func(*os.File, Limits) error) erro
 // metadata reads Chart.yaml of a directory, with requirements.yaml over it. It does not ask .helmignore, as
 // source-controller does not.
 func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
-	m := new(helmchart.Metadata)
+	c := &contents{found: true}
 	for _, name := range []string{chartFile, requirementsFile} {
 		data, err := s.metadataFile(path.Join(dir, name))
 		if name == requirementsFile && errors.Is(err, fs.ErrNotExist) {
@@ -302,17 +302,9 @@ func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := yaml.Unmarshal(data, m); err != nil {
-			return nil, fmt.Errorf("cannot load '%s': %w", name, err)
-		}
-		if name == chartFile && m.APIVersion == "" {
-			m.APIVersion = helmchart.APIVersionV1
-		}
+		c.own = append(c.own, &loader.BufferedFile{Name: name, Data: data})
 	}
-	if err := m.Validate(); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return c.metadata()
 }
 
 func (s Source) metadataFile(name string) ([]byte, error) {

@@ -42,9 +42,8 @@ func MergeValues(c *helmchart.Chart, files []string, ignoreMissing bool) (map[st
 		if name == valuesFile {
 			return defaultValues(c, p)
 		}
-		i := slices.IndexFunc(c.Files, func(f *helmchart.File) bool { return f.Name == name })
-		if i >= 0 {
-			return parseValues(c.Files[i].Data, p)
+		if data, ok := ValuesFile(c, p); ok {
+			return parseValues(data, p)
 		}
 		if ignoreMissing {
 			return nil, fs.SkipDir

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/helmsrc/helmsrc/internal/table"
 )
@@ -226,12 +225,7 @@ func nameOf(s Subject, width int) string {
 	if width < fullColumns {
 		text = strings.TrimPrefix(text, s.Kind+" ")
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, text)
+	return strings.NewReplacer("\n", "", "\t", "").Replace(Printable(text))
 }
 
 // cut cuts a text to a number of columns, with an ellipsis.

@@ -149,32 +149,14 @@ func sameNodes(a, b *yaml.Node) bool {
 	return true
 }
 
-// commanding reports whether the runner would obey a line of text. It ends lines at \n and \r, and skips white space
-// before "::", and a byte order mark; it obeys the old form, "##[", wherever it is in a line.
-func commanding(text string) bool {
-	if strings.Contains(text, "##[") {
-		return true
-	}
-	for text != "" {
-		end := strings.IndexAny(text, "\r\n") + 1
-		if end == 0 {
-			end = len(text)
-		}
-		if strings.HasPrefix(strings.TrimLeftFunc(text[:end], unseen), "::") {
-			return true
-		}
-		text = text[end:]
-	}
-	return false
-}
+// commanding reports whether the runner would obey a line of text.
+func commanding(text string) bool { return defuse(text) != text }
 
 func unseen(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
-// defuse takes from lines for people what the runner would obey.
+// defuse takes from lines for people what the runner would obey. It ends lines at \n and \r, and skips white space before "::", and a
+// byte order mark; it obeys the old form, "##[", wherever it is in a line.
 func defuse(text string) string {
-	if !commanding(text) {
-		return text
-	}
 	text = strings.ReplaceAll(text, "##[", "## [")
 	var b strings.Builder
 	for text != "" {

@@ -40,13 +40,7 @@ func Annotations(w io.Writer, run *Run, most int) (left int, err error) {
 // annotation is the workflow command for a finding. What comes from manifests and servers is escaped: it cannot begin a
 // command of its own, nor another property of this one.
 func annotation(f *finding.Finding) string {
-	kind := "error"
-	switch f.Severity {
-	case finding.Warning:
-		kind = "warning"
-	case finding.Note:
-		kind = "notice"
-	}
+	kind := cmp.Or(map[finding.Severity]string{finding.Warning: "warning", finding.Note: "notice"}[f.Severity], "error")
 	var properties []string
 	property := func(name, value string) {
 		properties = append(properties, name+"="+escapeProperty(value))

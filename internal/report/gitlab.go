@@ -48,11 +48,5 @@ func description(f *finding.Finding) string {
 
 // gitlabSeverity is GitLab's word for a severity. Its "blocker" and "critical" are for a person to assign.
 func gitlabSeverity(s finding.Severity) string {
-	switch s {
-	case finding.Warning:
-		return "minor"
-	case finding.Note:
-		return "info"
-	}
-	return "major"
+	return cmp.Or(map[finding.Severity]string{finding.Warning: "minor", finding.Note: "info"}[s], "major")
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -197,13 +198,7 @@ func findingRow(f *finding.Finding) string {
 
 // severitySign is a word besides a sign: not everybody sees colours.
 func severitySign(s finding.Severity) string {
-	switch s {
-	case finding.Warning:
-		return "⚠️ warning"
-	case finding.Note:
-		return "ℹ️ note"
-	}
-	return "❌ error"
+	return cmp.Or(map[finding.Severity]string{finding.Warning: "⚠️ warning", finding.Note: "ℹ️ note"}[s], "❌ error")
 }
 
 func objectRow(run *Run, o *Object) string {

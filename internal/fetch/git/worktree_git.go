@@ -123,14 +123,7 @@ func (w *worktree) entry(name string, s *gitStatus) (*gitFile, error) {
 	if known && tracked.hash == "" {
 		return nil, w.module(name, s)
 	}
-	if !known {
-		tracked.keepMode = false
-	}
-	f, err := w.file(name, &tracked)
-	if f != nil {
-		f.keepMode = false
-	}
-	return f, err
+	return w.file(name, &tracked)
 }
 
 // module copies a submodule, or the empty directory that a clone without submodules has in its place. What differs from
