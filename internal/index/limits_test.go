@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/helmsrc/helmsrc/internal/index/indextest"
 )
 
@@ -254,4 +256,34 @@ func TestDepth(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMarks counts no fewer marks than the full parser makes nodes, whatever the syntax: that bounds its memory.
+func TestMarks(t *testing.T) {
+	const times = 500
+	for _, v := range []struct{ before, item, after string }{
+		{"", "a: b\n", ""}, {"", "a:\n", ""}, {"", "a:\r", ""}, {"", "- a\n", ""}, {"", "- a:\n", ""}, {"", "- a: b\n", ""}, {"", "- - - a\n", ""}, {"", "-\n", ""},
+		{"", "? a\n", ""}, {"", "? a\n: b\n", ""}, {"", "- ? a\n", ""}, {"", "- !x\n", ""}, {"", "\"a\": b\n", ""}, {"", "- \"a\": b\n", ""}, {"", "\"a\":\n", ""}, {"", "- &x a\n- *x\n", ""},
+		{"[", "a,", "]"}, {"[", "[],", "]"}, {"[", "[a],", "]"}, {"[", "{},", "]"}, {"[", "a: b,", "]"}, {"[", "a:,", "]"}, {"[", "a: ,", "]"}, {"[", "? ,", "]"}, {"[", ": ,", "]"},
+		{"[", `"a":b,`, "]"}, {"[", `"a":,`, "]"}, {"[", `"a": ,`, "]"}, {"[", "? a,", "]"}, {"[", "!x ,", "]"}, {"[", "&x a,*x ,", "]"}, {"[", "{a},", "]"}, {"[", "{a,b},", "]"},
+		{"{", "a,", "}"}, {"{", "a:,", "}"}, {"{", "a: ,", "}"}, {"{", "a: b,", "}"}, {"{", `"a":b,`, "}"}, {"{", `"a":,`, "}"}, {"{", `"a",`, "}"}, {"{", "? a,", "}"}, {"{", "a: [],", "}"}, {"{", `"a":{},`, "}"}, {"{", "? ,", "}"},
+	} {
+		m := &marksReader{r: strings.NewReader(v.before + strings.Repeat(v.item, times) + v.after)}
+		var root yaml.Node
+		if err := yaml.NewDecoder(m).Decode(&root); err != nil {
+			t.Logf("%q: %v", v.item, err)
+			continue
+		}
+		if nodes := countNodes(&root); nodes > m.count+3 {
+			t.Errorf("%s%q: %d nodes of %d marks", v.before, v.item, nodes, m.count)
+		}
+	}
+}
+
+func countNodes(n *yaml.Node) int {
+	count := 1
+	for _, c := range n.Content {
+		count += countNodes(c)
+	}
+	return count
 }

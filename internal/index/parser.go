@@ -10,8 +10,8 @@ import (
 
 const (
 	// maxParsed bounds what the full parser is given, in marks: line ends, colons, commas and the like. A node takes
-	// some 200 bytes and needs a mark, so the parser needs at most some 600 MiB. An index of 20 MiB has less than
-	// two million.
+	// some 200 bytes and needs a mark, so the parser needs at most some 450 MiB. A YAML index of 20 MiB has one and
+	// a half million.
 	maxParsed = 2 << 20
 
 	// maxAliased bounds how many values are reached through aliases and merge keys. Every aliasedText bytes of a
@@ -76,24 +76,32 @@ func (m *marksReader) Read(p []byte) (int, error) {
 	}
 	n, err := m.r.Read(p)
 	for _, c := range p[:n] {
-		if m.mark(c) {
-			m.count++
-		}
+		m.count += m.marks(c)
 		m.last = c
 	}
 	return n, err
 }
 
-func (m *marksReader) mark(c byte) bool {
+// marks is how many nodes may begin with a character.
+func (m *marksReader) marks(c byte) (n int) {
 	switch c {
-	case ',', '[', '{', '\n', '\r':
-		return true
+	case ',':
+		n = 2 // a key, and its value if there is none
+	case '[', '{', '\n', '\r':
+		n = 1
 	case ' ', '\t':
-		return m.last == ':' || m.last == '-' || m.last == '?'
+		if m.last == '-' || m.last == '?' {
+			n = 1
+		}
 	case ':', '?', '&', '*', '!':
-		return !isWord(m.last)
+		if !isWord(m.last) {
+			n = 1
+		}
 	}
-	return m.last == ':' && !isWord(c) && c != '/'
+	if m.last == ':' && !isWord(c) && c != '/' {
+		n++
+	}
+	return n
 }
 
 func isWord(c byte) bool {
