@@ -70,41 +70,43 @@ type builder struct {
 func (b *builder) plainDirectory(dir string) {
 	r := b.repository(dir)
 	d := r.directory(dir)
-	c := newClosure()
-	err := c.add(r, dir, nil)
-	if err == nil && len(d.unknown) > 0 {
-		err = d.unknown[0]
-	}
+	f, c := &flux{object: d.object, repo: r, path: dir}, newClosure()
+	result := b.buildPlain(f, c)
 	by := d.object.Pos.File
 	c.of = by
 	b.claim(c)
-	var result buildResult
-	if err == nil {
-		var k *types.Kustomization
-		if k, err = clone(d.kustomization); err == nil {
-			result = b.buildOnce(r, dir, d.file, k, nil)
-			err = result.err
-		}
-	}
-	if err != nil {
-		b.directoryFailed(r, d, c, err)
+	if result.err != nil {
+		b.directoryFailed(r, d, c, result.err)
 		return
 	}
 	if len(result.patches) > 0 && b.ours(r, c) {
 		b.notePatches(r, nil, result.patches)
 	}
-	objects := b.showPlain(r, d, c, result.objects)
+	f.objects = result.objects
+	b.show(f, c, nil, nil)
 	b.warnRemote(c)
 	since := b.withdrawn[by]
 	dec := &decrypter{keys: nil}
 	b.overlay = c.overlay()
 	defer func() { b.overlay = false }()
-	for _, o := range objects {
+	for _, o := range f.objects {
 		if b.withdrawn[by] != since {
 			return
 		}
 		b.finishPlain(r, d, o, by, dec)
 	}
+}
+
+// buildPlain builds a directory with nothing but its own kustomization.
+func (r *Renderer) buildPlain(f *flux, c *closure) buildResult {
+	file, k, err := f.kustomization(c)
+	if d := f.repo.directory(f.path); err == nil && len(d.unknown) > 0 {
+		err = d.unknown[0]
+	}
+	if err != nil {
+		return buildResult{err: err}
+	}
+	return r.buildOnce(f.repo, f.path, file, k, nil)
 }
 
 // directoryFailed reports what is wrong with a directory. If nothing of Flux is in it, it need not matter to Flux.
@@ -182,17 +184,12 @@ func (b *builder) finishPlain(r *repository, d *directory, o built, by string, d
 		shown = withoutSecrets(content, opened, shown)
 		content = opened
 	}
-	s, err := b.plain.object(b.ctx, content)
-	confide(obj, content, shown)
+	s, err := b.substitutePlain(obj, content, shown)
 	if err != nil {
 		b.fault(obj, err)
 		return
 	}
 	b.noteUnset(obj, s.unset, "", false)
-	obj.Mute(b.given(s.used), s.content)
-	if obj.Tainted() {
-		confide(obj, s.content, b.plain.shown(b.ctx, content, shown))
-	}
 	b.emit(obj, s.content)
 }
 

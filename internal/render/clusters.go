@@ -303,16 +303,7 @@ func (r *Renderer) overlays(p *plan) map[int]map[string]string {
 // built, which is reported when it is.
 func (r *Renderer) plainObjects(dir string) map[string]string {
 	objects := map[string]string{}
-	repo, c := r.repository(dir), newClosure()
-	d := repo.directory(dir)
-	if err := c.add(repo, dir, nil); err != nil || d.unknown != nil {
-		return objects
-	}
-	k, err := clone(d.kustomization)
-	if err != nil {
-		return objects
-	}
-	for _, o := range r.buildOnce(repo, dir, d.file, k, nil).objects {
+	for _, o := range r.buildPlain(&flux{repo: r.repository(dir), path: dir}, newClosure()).objects {
 		apiVersion, kind, namespace, name := manifest.Identify(o.content)
 		if text, err := json.Marshal(o.content); err == nil && strings.Contains(apiVersion, "toolkit.fluxcd.io/") {
 			objects[kind+" "+namespace+"/"+name] = string(text)

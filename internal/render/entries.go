@@ -175,9 +175,5 @@ func (r *Renderer) pathHere(o *manifest.Object) string {
 	if path == "" {
 		return ""
 	}
-	real, err := r.disk.within(root, join(root, path))
-	if err != nil || !isDirectory(real) {
-		return ""
-	}
-	return real
+	return r.directoryAt(root, path)
 }

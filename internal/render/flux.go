@@ -233,13 +233,7 @@ func (f *flux) edit(k *types.Kustomization, c *closure) error {
 		k.NameSuffix = s.NameSuffix
 	}
 	for _, p := range s.Patches {
-		patch := types.Patch{Patch: p.Patch}
-		if t := p.Target; t != nil {
-			patch.Target = &types.Selector{AnnotationSelector: t.AnnotationSelector, LabelSelector: t.LabelSelector}
-			patch.Target.Group, patch.Target.Version, patch.Target.Kind = t.Group, t.Version, t.Kind
-			patch.Target.Name, patch.Target.Namespace = t.Name, t.Namespace
-		}
-		k.Patches = append(k.Patches, patch)
+		k.Patches = append(k.Patches, types.Patch{Patch: p.Patch, Target: selector(p.Target)})
 	}
 	for _, i := range s.Images {
 		image := types.Image{Name: i.Name, NewName: i.NewName, NewTag: i.NewTag, Digest: i.Digest}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -56,14 +57,20 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at strin
 // guessed reports whether nothing says that paths begin at a root: it is where a file lies that was named, and no checkout.
 func (r *Renderer) guessed(root string) bool {
 	_, given := r.named[root]
-	return !given && repositoryRoot(root, "") != root
+	at, _ := file.Repository(root)
+	return !given && at != root
 }
 
 func cleanPath(at string) string { return strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/") }
 
-func (r *Renderer) hasDirectory(root, at string) bool {
-	real, err := r.disk.within(root, join(root, at))
-	return err == nil && isDirectory(real)
+func (r *Renderer) hasDirectory(root, at string) bool { return r.directoryAt(root, at) != "" }
+
+// directoryAt is the real path of a directory of a repository, "" if it is not there.
+func (r *Renderer) directoryAt(root, at string) string {
+	if real, err := r.disk.within(root, join(root, at)); err == nil && file.IsDir(real) {
+		return real
+	}
+	return ""
 }
 
 // hasPathOf reports whether a path of any Kustomization of a source is here. What is decided by that is decided for the source:

@@ -122,27 +122,33 @@ func (r *Renderer) open(o *manifest.Object) *manifest.Opened {
 }
 
 func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
-	content := o.Value
+	content, shown := o.Value, o.Shown(o.Value)
 	if sealed(content) {
-		d := r.decrypter()
-		opened, err := d.raw(o)
+		opened, err := r.decrypter().raw(o)
 		if err != nil {
 			return nil, err
 		}
-		content = opened
-		confide(o.Object, content, withoutSecrets(o.Value, opened, opened))
+		content, shown = opened, withoutSecrets(o.Value, opened, opened)
 	}
-	if r.plain == nil {
-		return content, nil
-	}
-	s, err := r.plain.object(r.ctx, content)
+	s, err := r.substitutePlain(o.Object, content, shown)
 	if err != nil {
 		return nil, err
 	}
 	r.unsetOf[o.Object] = s.unset
-	o.Mute(r.given(s.used), s.content)
-	if o.Tainted() {
-		confide(o.Object, s.content, r.plain.shown(r.ctx, content, o.Shown(content)))
-	}
 	return s.content, nil
+}
+
+// substitutePlain substitutes the variables of the command line in an object, and remembers what of it may be shown, of which that
+// before is given.
+func (r *Renderer) substitutePlain(obj *manifest.Object, content, shown map[string]any) (*substituted, error) {
+	confide(obj, content, shown)
+	s, err := r.plain.object(r.ctx, content)
+	if err != nil {
+		return nil, err
+	}
+	obj.Mute(r.given(s.used), s.content)
+	if obj.Tainted() {
+		confide(obj, s.content, r.plain.shown(r.ctx, content, shown))
+	}
+	return s, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -241,8 +240,3 @@ func (p *pathResolver) plugins(field string, entries []string) []string {
 
 // isInline reports whether an entry is an inline configuration, and not a path.
 func isInline(entry string) bool { return strings.ContainsAny(entry, "\n{") }
-
-func isDirectory(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}

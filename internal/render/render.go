@@ -14,6 +14,7 @@ import (
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
@@ -211,7 +212,11 @@ func (r *Renderer) prepare() {
 func (r *Renderer) repository(dir string) *repository {
 	home, ok := r.homes[dir]
 	if !ok {
-		home = r.at(repositoryRoot(dir, r.rootOf(dir)))
+		root, known := file.Repository(dir)
+		if !known {
+			root = r.rootOf(dir)
+		}
+		home = r.at(root)
 		r.homes[dir] = home
 	}
 	return home

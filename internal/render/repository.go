@@ -14,9 +14,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// maxParents bounds how far up a repository is looked for.
-const maxParents = 100
-
 // repository is the tree of files that paths are in: a checkout, or what stands in for one.
 type repository struct {
 	ctx     context.Context // of the run
@@ -67,22 +64,6 @@ func learn[V any](mu *sync.Mutex, m map[string]V, path string, v V) {
 	mu.Lock()
 	defer mu.Unlock()
 	m[path] = v
-}
-
-// repositoryRoot is the nearest parent of a directory that Git knows, if there is one.
-func repositoryRoot(dir, otherwise string) string {
-	at := dir
-	for range maxParents {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return at
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			break
-		}
-		at = parent
-	}
-	return otherwise
 }
 
 // absolute is the absolute path of a directory without links.

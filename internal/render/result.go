@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -160,7 +161,10 @@ func (b *builder) result(build *manifest.Build) *Result {
 func (b *builder) filesRead() []string {
 	read := map[string]bool{}
 	for _, dir := range slices.Sorted(maps.Keys(b.named)) {
-		root := repositoryRoot(dir, dir)
+		root, known := file.Repository(dir)
+		if !known {
+			root = dir
+		}
 		for path := range b.claimed {
 			if inside(root, path) && !inside(filepath.Join(root, ".git"), path) {
 				read[b.display(path)] = true

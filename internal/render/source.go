@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -70,7 +71,7 @@ func (b *builder) noteTree(f *flux) {
 	source := sourceRef(f.object)
 	url := urlOf(f.artifact.source)
 	here := b.begins(source) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url))
-	if f.source != nil || here && repositoryRoot(f.repo.root, "") == f.repo.root {
+	if root, _ := file.Repository(f.repo.root); f.source != nil || here && root == f.repo.root {
 		b.trees[source] = f.repo.root
 	}
 }

@@ -145,10 +145,9 @@ func slashed(path string) string {
 // the input is about any of it.
 func (b *builder) lose(o *manifest.Object) bool {
 	path := manifest.At[string](o.Content, "spec", "path")
-	root := b.homeOf(o)
-	real, err := b.disk.within(root, join(root, slashed(path)))
-	if err != nil || path == "" || !isDirectory(real) || !b.plan.known {
-		real = ""
+	real := ""
+	if path != "" && b.plan.known {
+		real = b.directoryAt(b.homeOf(o), slashed(path))
 	}
 	lost := false
 	c := newClosure()

@@ -308,7 +308,7 @@ func (f *flux) visible() *flux {
 	return &other
 }
 
-// show finds out where what Secrets hold went in the build of a Kustomization.
+// show finds out where what Secrets hold went in the build of a Kustomization, or of a directory that none leads to.
 func (b *builder) show(f *flux, c *closure, replace, shown map[string][]byte) {
 	f.seen = f.visible()
 	if f.seen == f && !c.carries() && len(shown) == 0 {
@@ -321,18 +321,4 @@ func (b *builder) show(f *flux, c *closure, replace, shown map[string][]byte) {
 		}
 		return f.repo.buildUnder(b.ctx, v, nil, f.path, file, k, replace)
 	}, shown)
-}
-
-// showPlain does the same to a directory that no Kustomization leads to.
-func (b *builder) showPlain(r *repository, d *directory, c *closure, objects []built) []built {
-	if !c.carries() {
-		return objects
-	}
-	return b.showing(c, objects, func(v *veil) ([]built, error) {
-		k, err := clone(d.kustomization)
-		if err != nil {
-			return nil, err
-		}
-		return r.buildUnder(b.ctx, v, nil, d.path, d.file, k, nil)
-	}, nil)
 }
