@@ -13,6 +13,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/console"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
@@ -172,11 +173,7 @@ func RenderedObjects(manifests []byte) (map[string]map[string]any, error) {
 
 // objectFile is what an object is called in a diff, whatever the version of its API: deployment.apps/NAMESPACE/NAME.
 func objectFile(object map[string]any) string {
-	kind, _ := object["kind"].(string)
-	version, _ := object["apiVersion"].(string)
-	metadata, _ := object["metadata"].(map[string]any)
-	namespace, _ := metadata["namespace"].(string)
-	name, _ := metadata["name"].(string)
+	version, kind, namespace, name := manifest.Identify(object)
 	resource := strings.ToLower(kind)
 	if group, _, ok := strings.Cut(version, "/"); ok {
 		resource += "." + group

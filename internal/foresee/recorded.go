@@ -1,6 +1,7 @@
 package foresee
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -174,10 +175,7 @@ func recordedSpec(results []*reconcile.Result, hr *helmv2.HelmRelease) map[strin
 	case hr.Spec.Chart != nil:
 		namespace, name = hr.Spec.Chart.GetNamespace(hr.Namespace), hr.GetHelmChartName()
 	case hr.Spec.ChartRef != nil && hr.Spec.ChartRef.Kind == "HelmChart":
-		namespace, name = hr.Spec.ChartRef.Namespace, hr.Spec.ChartRef.Name
-		if namespace == "" {
-			namespace = hr.Namespace
-		}
+		namespace, name = cmp.Or(hr.Spec.ChartRef.Namespace, hr.Namespace), hr.Spec.ChartRef.Name
 	default:
 		return nil
 	}

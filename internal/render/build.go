@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -146,28 +147,16 @@ func (r *repository) written(file string, content map[string]any) *manifest.Obje
 	return f.Origin(group, kind, name)
 }
 
-// advisedError is what kustomize says, with what to do. What it says itself of parts that Flux, and this program, turn off, names flags
-// that neither of them has.
-type advisedError struct {
-	error
-	hint string
-	helm bool // the build would have to run helm
-}
-
-func (e *advisedError) Unwrap() error { return e.error }
-
-// Hint says what to do instead.
-func (e *advisedError) Hint() string { return e.hint }
-
-// advised returns the text of an error, with a hint where it is known what to do.
+// advised returns the text of an error, with a hint where it is known what to do: kustomize itself names flags that neither Flux nor
+// this program has.
 func advised(err, text error) error {
 	switch {
 	case errors.Is(err, kustomize.ErrNoHelm):
-		return &advisedError{text, "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts", true}
+		return &finding.Problem{Text: text.Error(), Advice: "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts", Err: kustomize.ErrNoHelm}
 	case types.IsErrOnlyBuiltinPluginsAllowed(err):
-		return &advisedError{text, "Flux runs no plugins in a kustomization: commit what they make", false}
+		return finding.WithHint(text, "Flux runs no plugins in a kustomization: commit what they make")
 	case errors.As(err, new(*kustomize.DuplicateError)):
-		return &advisedError{text, "two entries bring this object: remove one, or change what the other brings with patches", false}
+		return finding.WithHint(text, "two entries bring this object: remove one, or change what the other brings with patches")
 	}
 	return text
 }

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 )
@@ -30,7 +31,7 @@ type builder struct {
 	absent         []absence                   // ConfigMaps and Secrets that were needed and not found
 	objects        []*manifest.Object
 	sources        sources               // that were built
-	unset          map[string]*unsetNote // variables without a value, by name
+	unset          map[string][]unsetUse // of variables without a value, by name
 	spared         map[string]bool       // files of builds that failed: they are there as they are written
 
 	abandoned map[*node]bool
@@ -131,8 +132,7 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 // forOthers reports whether a build that nothing leads to needs helm, which Flux does not run: where Kustomizations say what Flux
 // applies, it is for another program.
 func (b *builder) forOthers(err error) bool {
-	off, ok := errors.AsType[*advisedError](err)
-	return ok && off.helm && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
+	return errors.Is(err, kustomize.ErrNoHelm) && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
 }
 
 // abandon claims what a build that failed would have led to: by itself it would be something else. Another beginning

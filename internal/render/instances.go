@@ -3,7 +3,6 @@ package render
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -138,13 +137,11 @@ func unquotable(o *manifest.Object, content map[string]any, at []any) error {
 	for _, name := range []string{"ref", "url", "path", "pullSecret", "provider"} {
 		text := manifest.At[string](content, append(slices.Clone(at), any(name))...)
 		if _, err := readUnquoted(text); err != nil {
-			return manifest.Fault(o, &buildError{err: fmt.Errorf("flux-operator writes the value without quotes: %w", plainError(err))}, "spec", "sync", name)
+			return manifest.Fault(o, &buildError{err: fmt.Errorf("flux-operator writes the value without quotes: %w", flat(err))}, "spec", "sync", name)
 		}
 	}
 	return nil
 }
-
-func plainError(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
 // finish makes the two objects what the operator applies: patched, with the metadata that all it applies has.
 func (s *syncObjects) finish(r *Renderer) error {

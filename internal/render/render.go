@@ -234,7 +234,7 @@ func (r *Renderer) at(root string) *repository {
 }
 
 func (r *Renderer) newRepository(root string) *repository {
-	home := &repository{ctx: r.ctx, root: root, display: r.display, disk: r.disk, skip: r.skip, dirs: map[string]*directory{}, parsed: r.parsed(), budget: r.budget,
+	home := &repository{ctx: r.ctx, root: root, display: r.display, disk: r.disk, skip: r.skip, dirs: map[string]*directory{}, parsed: maps.Clone(r.byPath), budget: r.budget,
 		ignored: map[string]*tree.Rules{}, ignores: map[string]bool{}}
 	home.rules = sync.OnceValue(home.rootRules)
 	return home
@@ -251,12 +251,6 @@ func (r *Renderer) rootOf(path string) string {
 		return path
 	}
 	return best
-}
-
-func (r *Renderer) parsed() map[string]*manifest.File {
-	files := make(map[string]*manifest.File, len(r.byPath))
-	maps.Copy(files, r.byPath)
-	return files
 }
 
 // warnNamespaces warns of plain manifests without a namespace: in a repository this is seldom meant.

@@ -73,7 +73,7 @@ func (c *Cluster) builder() *builder {
 	return &builder{
 		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
 		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]bool{}, revisions: map[int]int{}, startOf: map[*manifest.Object]int{}, withdrawn: map[string]int{}, lostPaths: map[string]bool{},
-		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string]*unsetNote{}, used: map[Source]bool{}, trees: map[Source]string{},
+		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string][]unsetUse{}, used: map[Source]bool{}, trees: map[Source]string{},
 	}
 }
 

@@ -102,8 +102,8 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 		}
 		return ok && (e.Object.Built == by || nameOf(e.Object) == by) || built && failed.of == by
 	})
-	for _, note := range b.unset {
-		note.uses = slices.DeleteFunc(note.uses, func(u unsetUse) bool { return of(u.object) })
+	for name, uses := range b.unset {
+		b.unset[name] = slices.DeleteFunc(uses, func(u unsetUse) bool { return of(u.object) })
 	}
 	clear(b.made)
 	maps.DeleteFunc(b.sources, func(_ string, o *manifest.Object) bool { return of(o) })

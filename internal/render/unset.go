@@ -94,8 +94,6 @@ func lastKey(path []any) string {
 	return ""
 }
 
-type unsetNote struct{ uses []unsetUse }
-
 type unsetUse struct {
 	object *manifest.Object
 	pos    manifest.Pos
@@ -108,10 +106,7 @@ func (b *builder) noteUnset(o *manifest.Object, names []string, hint string, ope
 		return
 	}
 	for _, name := range names {
-		if b.unset[name] == nil {
-			b.unset[name] = &unsetNote{}
-		}
-		b.unset[name].uses = append(b.unset[name].uses, unsetUse{o, o.Position(pathOf(o, name)...), hint, open})
+		b.unset[name] = append(b.unset[name], unsetUse{o, o.Position(pathOf(o, name)...), hint, open})
 	}
 }
 
@@ -131,7 +126,7 @@ func isFluxGroup(group string) bool {
 // warnUnset warns of each variable without a value, once in a cluster.
 func (b *builder) warnUnset() {
 	for _, name := range slices.Sorted(maps.Keys(b.unset)) {
-		uses := b.unset[name].uses
+		uses := b.unset[name]
 		if len(uses) == 0 {
 			continue
 		}
