@@ -153,12 +153,8 @@ func flagsOf(root *cobra.Command, command string) map[string]*pflag.Flag {
 
 // valuesOf are the values of a node in the form that the flag reads.
 func valuesOf(f *pflag.Flag, node *yaml.Node) ([]string, error) {
-	if !isList(f) {
-		text, err := scalar(f, node)
-		return []string{text}, err
-	}
 	items := []*yaml.Node{node}
-	if node.Kind == yaml.SequenceNode {
+	if isList(f) && node.Kind == yaml.SequenceNode {
 		items = node.Content
 	}
 	values := []string{}

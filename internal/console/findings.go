@@ -121,7 +121,7 @@ func (c *Console) write(text string) {
 		text = defuse(text)
 	}
 	if c.live != nil {
-		c.live.above(text)
+		c.live.repaint(text)
 		return
 	}
 	_, _ = io.WriteString(c.w, text)

@@ -20,7 +20,7 @@ const (
 )
 
 // liveRows repaints one row per object in flight at the bottom of a terminal.
-// Lines that stay are printed above the rows. The console's lock guards above;
+// Lines that stay are printed above the rows. The console's lock guards those lines;
 // the rows have their own, since the network reports bytes from many goroutines.
 type liveRows struct {
 	Rows
@@ -141,9 +141,7 @@ func (l *liveRows) update(s Subject, change func(*liveRow)) {
 	}
 }
 
-// above prints text that stays, over the rows.
-func (l *liveRows) above(text string) { l.repaint(text) }
-
+// repaint paints the rows, under text that stays.
 func (l *liveRows) repaint(stays string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

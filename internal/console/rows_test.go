@@ -91,7 +91,7 @@ HelmChart apps/very-long-name-of-a-chart-1  … 2s
 			}
 			p.repaint("")
 			p.remove(chartNamed("gone"), true, true)
-			p.above("HelmRepository apps/repo: stored\n")
+			p.repaint("HelmRepository apps/repo: stored\n")
 			p.pass(2 * time.Second)
 			p.transfer(chartNamed("podinfo"), 300<<10, 1000<<10)
 			p.transfer(chartNamed("backend"), 100<<10, -1)
@@ -162,7 +162,7 @@ func TestFrameOfManyObjects(t *testing.T) {
 	p.repaint("")
 	p.transfer(chartNamed("chart-150"), 1<<20, 2<<20)
 	p.wait(chartNamed("chart-199"), 5*time.Second, true)
-	p.above("a line that stays\n")
+	p.repaint("a line that stays\n")
 	p.want(t, `
 a line that stays
 apps/chart-000  …
@@ -239,7 +239,7 @@ func TestBackground(t *testing.T) {
 	rows := p.vt.screen()
 	ours = false
 	p.repaint("")
-	p.above("a line\n")
+	p.repaint("a line\n")
 	if p.want(t, "a line"); p.vt.hidden {
 		t.Error("the cursor is hidden")
 	}
@@ -296,7 +296,7 @@ func TestNothingIsLeft(t *testing.T) {
 		var stay []string
 		say := func(text string) {
 			stay = append(stay, text)
-			p.above(text + "\n")
+			p.repaint(text + "\n")
 		}
 		say("$ helmsrc fetch")
 		var names []Subject
@@ -329,7 +329,7 @@ func TestNothingIsLeft(t *testing.T) {
 // TestResize makes the window narrower and wider under the rows.
 func TestResize(t *testing.T) {
 	p := newPicture(t, 120, 24, 3)
-	p.above("a line that stays\n")
+	p.repaint("a line that stays\n")
 	for _, name := range []string{"one", "two", "three"} {
 		p.add(chartNamed(name))
 		p.transfer(chartNamed(name), 1<<20, 4<<20)

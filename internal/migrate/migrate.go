@@ -313,11 +313,7 @@ func (t *draft) fixed(o *Object, paths ...[]string) string {
 	}
 	for _, path := range paths {
 		if !t.asWritten(o, path...) {
-			field := path[len(path)-1]
-			for i := len(path) - 2; i >= 0; i-- {
-				field = path[i] + "." + field
-			}
-			return fmt.Sprintf("what is applied differs in %s from what stands there: %s changes it, edit it there", field, o.generator())
+			return fmt.Sprintf("what is applied differs in %s from what stands there: %s changes it, edit it there", strings.Join(path, "."), o.generator())
 		}
 	}
 	return ""
