@@ -164,8 +164,7 @@ func (inv *Inventory) deriveAll() *derivations {
 	for _, d := range all.Of {
 		d.complete(makers[d.key])
 	}
-	all.insertCharts()
-	all.insertOperated()
+	all.insert()
 	return all
 }
 
@@ -213,9 +212,9 @@ func (d *derivation) complete(makers []*manifest.Object) {
 	}
 }
 
-// insertCharts puts the HelmCharts into the list of objects. One that was read from a
+// insert puts what is made of releases and generators into the list of objects. A HelmChart that was read from a
 // cluster gives way to what helm-controller would make of it now.
-func (all *derivations) insertCharts() {
+func (all *derivations) insert() {
 	for _, d := range all.Of {
 		if d.Chart != nil {
 			all.byKey[d.key] = d.Chart
@@ -223,6 +222,12 @@ func (all *derivations) insertCharts() {
 	}
 	var placed []*manifest.Object
 	for _, obj := range all.objects {
+		if o := all.operated[obj]; o != nil && o.chart != nil {
+			if o.source.Origin == obj {
+				placed = append(placed, o.source)
+			}
+			placed = append(placed, o.chart)
+		}
 		if d := all.Of[obj]; d != nil && d.Chart != nil {
 			placed = append(placed, d.Chart)
 		}

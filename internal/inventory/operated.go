@@ -296,21 +296,3 @@ func pathInOperatedChart(hr *operator.HelmRelease) func(path []any) []any {
 		return append(at, "repository")
 	}
 }
-
-// insertOperated puts the sources and HelmCharts in front of the releases that make them.
-func (all *derivations) insertOperated() {
-	if len(all.operated) == 0 {
-		return
-	}
-	var placed []*manifest.Object
-	for _, obj := range all.objects {
-		if o := all.operated[obj]; o != nil && o.chart != nil {
-			if o.source.Origin == obj {
-				placed = append(placed, o.source)
-			}
-			placed = append(placed, o.chart)
-		}
-		placed = append(placed, obj)
-	}
-	all.objects = placed
-}

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -79,28 +79,24 @@ func (f *flattening) fail(obj *manifest.Object, err error) {
 
 // plan says which files there will be, each once, in the order of the results.
 func (f *flattening) plan(results []*Result) []flatFile {
-	var order []string
-	byName := map[string][]flatFile{}
+	var files []flatFile
+	at, clashed := map[string]int{}, map[string]bool{}
 	for _, r := range results {
 		name, err := f.nameOf(r)
 		if err != nil {
 			f.fail(r.Object.Object, err)
 		}
-		if name == "" {
-			continue
-		}
-		if byName[name] == nil {
-			order = append(order, name)
-		}
-		byName[name] = append(byName[name], flatFile{name, r})
-	}
-	var files []flatFile
-	for _, name := range order {
-		if !f.conflict(byName[name]) {
-			files = append(files, byName[name][0])
+		i, known := at[name]
+		switch {
+		case name == "" || clashed[name]:
+		case known:
+			clashed[name] = f.conflict(files[i], r)
+		default:
+			at[name] = len(files)
+			files = append(files, flatFile{name, r})
 		}
 	}
-	return files
+	return slices.DeleteFunc(files, func(file flatFile) bool { return clashed[file.name] })
 }
 
 // nameOf is the file name of the chart that a result has in storage, or empty.
@@ -129,23 +125,17 @@ func (f *flattening) nameOf(r *Result) (string, error) {
 	return path.Base(metadata.Name) + "-" + path.Base(metadata.Version) + ".tgz", nil
 }
 
-func (f *flattening) conflict(files []flatFile) bool {
-	first := files[0]
-	for _, other := range files[1:] {
-		same, err := f.equal(first.result, other.result)
-		switch {
-		case err != nil:
-			f.fail(other.result.Object.Object, err)
-		case !same:
-			f.failures = append(f.failures, validate.New(other.result.Object.Object, finding.Storage,
-				fmt.Sprintf(finding.FlatClash, first.name, first.result.Object.Object),
-				"fetch the two with two runs, each with a directory of its own", manifest.Excerpt{}))
-		}
-		if err != nil || !same {
-			return true
-		}
+func (f *flattening) conflict(first flatFile, other *Result) bool {
+	same, err := f.equal(first.result, other)
+	switch {
+	case err != nil:
+		f.fail(other.Object.Object, err)
+	case !same:
+		f.failures = append(f.failures, validate.New(other.Object.Object, finding.Storage,
+			fmt.Sprintf(finding.FlatClash, first.name, first.result.Object.Object),
+			"fetch the two with two runs, each with a directory of its own", manifest.Excerpt{}))
 	}
-	return false
+	return err != nil || !same
 }
 
 // equal compares two artifacts, whose digests may be of different algorithms.
@@ -153,24 +143,21 @@ func (f *flattening) equal(a, b *Result) (bool, error) {
 	if a.Artifact().Digest == b.Artifact().Digest {
 		return true, nil
 	}
-	var sums [2]digest.Digest
-	for i, r := range []*Result{a, b} {
-		in, err := f.store.OpenArtifact(r.Artifact().Path)
-		if err != nil {
-			return false, err
-		}
-		sums[i], err = sumOf(in, godigest.SHA256)
-		if err := errors.Join(err, in.Close()); err != nil {
-			return false, err
-		}
+	in, err := f.store.OpenArtifact(b.Artifact().Path)
+	if err != nil {
+		return false, err
 	}
-	return sums[0] == sums[1], nil
+	defer in.Close()
+	return holds(in, digest.Digest(a.Artifact().Digest))
 }
 
-func sumOf(r io.Reader, algorithm godigest.Algorithm) (digest.Digest, error) {
-	w := digest.NewWriter(algorithm)
-	_, err := io.Copy(w, r)
-	return w.Digest(), err
+// holds reports whether a reader has the bytes of a digest.
+func holds(r io.Reader, want digest.Digest) (bool, error) {
+	_, err := io.Copy(io.Discard, digest.NewReader(r, want))
+	if is[*digest.MismatchError](err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // copy writes a file to the scratch directory, compares it with the digest of the artifact, and gives it its name.
@@ -200,9 +187,8 @@ func writeFlat(root *os.Root, name string, in io.Reader, want digest.Digest) err
 	if err != nil {
 		return err
 	}
-	w := digest.NewWriter(want.Algorithm())
-	_, err = io.Copy(out, io.TeeReader(in, w))
-	if err == nil && w.Digest() != want {
+	_, err = io.Copy(out, digest.NewReader(in, want))
+	if is[*digest.MismatchError](err) {
 		err = errors.New("the artifact was altered while it was copied")
 	}
 	if err == nil {
@@ -221,6 +207,6 @@ func isThere(root *os.Root, name string, want digest.Digest) bool {
 		return false
 	}
 	defer in.Close()
-	got, err := sumOf(in, want.Algorithm())
-	return err == nil && got == want
+	same, _ := holds(in, want)
+	return same
 }
