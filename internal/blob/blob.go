@@ -68,7 +68,7 @@ type entry struct {
 }
 
 // NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept. What has a
-// digest is looked up in the cache first, and kept there; nil if there is none. Its files are made by create.
+// digest is looked up in the cache first, and kept there; it may be nil. Its files are made by create.
 func NewPool(kept int64, c *cache.Cache, create func() (*File, error)) *Pool {
 	if kept <= 0 {
 		kept = DefaultKept

@@ -83,7 +83,7 @@ func (c *Cache) Discard(d digest.Digest) {
 	}
 }
 
-// valid refuses an entry without a source, and one that cannot name a file.
+// valid refuses an entry without a source, and a digest that cannot name a file.
 func valid(s Scope, d digest.Digest) bool {
 	_, err := digest.Parse(d.String())
 	return s.Source != "" && err == nil

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// abandonedAfter is the age from which a temporary file is one that a killed process left behind. No download takes as
+// abandonedAfter is the age from which a temporary file was left behind by a killed process. No download takes as
 // long.
 const abandonedAfter = 24 * time.Hour
 
@@ -111,7 +111,7 @@ func ours(file string) bool {
 	return len(name) == hexLength && file == path.Join(answersDir, name[:2], name)
 }
 
-// isTemp reports whether a file is one that was never finished, if it stands where it was written to.
+// isTemp reports whether a file was never finished, if it stands where it was written to.
 func isTemp(file string) bool { return strings.HasPrefix(path.Base(file), tempPrefix) }
 
 const hexLength = 64

@@ -62,7 +62,7 @@ func (inv *Inventory) Taken(kind, name string) []string {
 	return slices.Compact(list)
 }
 
-// deriveArtifacts makes the ExternalArtifacts of all generators. Of two with one name there is none.
+// deriveArtifacts makes the ExternalArtifacts of all generators. Two with one name are left out.
 func (inv *Inventory) deriveArtifacts(all *derivations) {
 	all.made = map[*manifest.Object][]*manifest.Object{}
 	all.unmade = map[store.Key]*RejectedError{}

@@ -94,7 +94,7 @@ func OriginText(obj *manifest.Object) string {
 type derivation struct {
 	key   store.Key // of the HelmChart
 	Chart *manifest.Object
-	Err   error // why there is none
+	Err   error // why it is not made
 
 	refused error // by the API server
 }

@@ -76,7 +76,7 @@ func (e *downloadError) Error() string {
 func (e *downloadError) Unwrap() error { return e.err }
 
 // checkArchive refuses what Helm could not load, and what is another chart than
-// the one that was requested.
+// the requested one.
 func (r *Reconciler) checkArchive(t *remarks, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})

@@ -139,8 +139,8 @@ func (p *reconciliation) finish() *Result {
 	return p.result
 }
 
-// still is the result of an object that has no status by design.
-func (p *reconciliation) still(ctx context.Context) *Result {
+// static is the result of an object that has no status by design.
+func (p *reconciliation) static(ctx context.Context) *Result {
 	p.result.State = Static
 	p.status = noStatus()
 	p.result.Status = map[string]any{}

@@ -76,7 +76,7 @@ func pinsOf(list []*dependency) []DependencyPin {
 }
 
 // eachDependency calls do for all dependencies and returns the error of the
-// first one that has one, in the order of the chart: that of a run does not depend
+// first that failed, in the order of the chart: that of a run does not depend
 // on who was quicker.
 func (p *chartReconciliation) eachDependency(ctx context.Context, list []*dependency, do func(context.Context, *dependency) error) error {
 	ctx = p.sharedProgress(ctx)
@@ -180,7 +180,7 @@ func (p *chartReconciliation) dependencyRepository(ctx context.Context, url stri
 }
 
 // dependencyCharts are the charts of a repository that is not the chart's source.
-// If its index cannot be fetched, the one that an earlier run stored will do.
+// If its index cannot be fetched, the index that an earlier run stored is used.
 func (p *chartReconciliation) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
 	found, err := p.r.chartsOf(ctx, repo)
 	if err != nil {

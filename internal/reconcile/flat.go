@@ -30,7 +30,7 @@ type flatFile struct {
 }
 
 // Flatten copies the charts of results that have one in storage into dir, as NAME-VERSION.tgz: those of HelmCharts, and of
-// OCIRepositories with a chart. The directory is created; each file appears whole or not at all, one that is there
+// OCIRepositories with a chart. The directory is created; each file appears whole or not at all, a file that is there
 // with the same bytes stays as it is, and one with others is replaced. Two charts of one name and version with
 // different bytes are a finding, and neither is copied.
 func Flatten(st *store.Store, results []*Result, dir string, l chart.Limits) []finding.Finding {

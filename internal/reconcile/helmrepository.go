@@ -152,7 +152,7 @@ func (p *repositoryReconciliation) upToDate(file *indexFile) (bool, error) {
 	return got == stored, err
 }
 
-// copyIndex makes an index the artifact of the object. One that is damaged in the cache is downloaded again; it returns the one that
+// copyIndex makes an index the artifact of the object. An index that is damaged in the cache is downloaded again; it returns what
 // it has stored.
 func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
 	err := p.storing(func(pending *store.Pending) error {

@@ -59,7 +59,7 @@ func (c *indexCharts) choose(ctx context.Context, t *remarks, name, version stri
 	return c.resolved(ctx, name, chosen), nil
 }
 
-// candidates returns the versions of a chart. If the index is not the one that the positions were made for, it is read
+// candidates returns the versions of a chart. If the positions were made for another index, it is read
 // whole, or downloaded again if it was damaged in the cache.
 func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index, []resolve.Candidate, int, error) {
 	opened := c.file.open()

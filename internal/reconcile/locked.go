@@ -152,7 +152,7 @@ func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock
 	return w, p, false, nil
 }
 
-// wantedChart is what a HelmChart requires. The revision of a tree is the one that the entry of its source has.
+// wantedChart is what a HelmChart requires. The revision of a tree is that of the entry of its source.
 func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, obj *sourcev1.HelmChart) (w lock.Wanted, p places, ok bool, err error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {

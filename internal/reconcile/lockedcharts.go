@@ -164,7 +164,7 @@ func notLockedBytes(what string, mismatch *digest.MismatchError) error {
 	return otherThanLocked(finding.DigestMismatch, what+" is not the one that is locked: "+mismatch.Error(), mismatch)
 }
 
-// packagedAsLocked refuses a package that is not the one that is locked.
+// packagedAsLocked refuses another package than the locked one.
 func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	e := p.locked
 	if e == nil || e.Package == "" {

@@ -44,7 +44,7 @@ type Options struct {
 	// warn or ignore.
 	IndexDigest string
 	// AllowNameMismatch accepts an archive whose name or version is another than
-	// the one that was requested.
+	// the requested one.
 	AllowNameMismatch bool
 	// Cluster is the directory of the cluster of the input, "" without one.
 	Cluster string

@@ -173,8 +173,8 @@ func TreeFiles(ctx context.Context, st *store.Store, artifact, dir string) (map[
 	return sums, nil
 }
 
-// MadeOf is what the HelmChart of a release is, if its version gets a suffix from it: the spec of one that is packaged
-// with values files. It is "" for one that is stored as it was published.
+// MadeOf is what the HelmChart of a release is, if its version gets a suffix from it: the spec of a chart that is packaged
+// with values files. It is "" for a chart that is stored as it was published.
 func MadeOf(spec map[string]any) string {
 	var names []string
 	for _, f := range manifest.At[[]any](spec, "valuesFiles") {
@@ -306,7 +306,7 @@ func (r *Reconciler) Unpacked(ctx context.Context, result *Result) (string, erro
 }
 
 // StoredArtifact is the path of the artifact that an earlier run left of a source, or "". One that was left of
-// another spec does not count, unless the spec is nil. The error answers Integrity for one that was altered.
+// another spec does not count, unless the spec is nil. The error answers Integrity for an altered one.
 func StoredArtifact(st *store.Store, key store.Key, spec map[string]any, now func() time.Time) (string, error) {
 	result, err := (&recollection{store: st, key: key, at: addresses{st.Dir(), ""}, now: now}).result()
 	switch {

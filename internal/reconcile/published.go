@@ -121,7 +121,7 @@ func (c *registryCharts) list(ctx context.Context, found *Published) error {
 		return pullFailure(err)
 	}
 	chosen, err := resolve.ChooseFromTags(tags, found.Constraint)
-	if found.Exact && slices.Contains(tags, found.Constraint) { // also one that no range sees
+	if found.Exact && slices.Contains(tags, found.Constraint) { // also a version that no range sees
 		chosen.Version, err = found.Constraint, nil
 	}
 	if err = found.choose(candidates, chosen.Version, err); err != nil {

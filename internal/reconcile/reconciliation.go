@@ -28,7 +28,7 @@ type reconciliation struct {
 	r *Reconciler
 	subject
 	memory
-	// locked is the entry of a lock that is taken as it is, asked the one that the source is queried for and compared with. Each is
+	// locked is the entry of a lock that is used as it is, asked the entry that the source is queried for and compared with. Each is
 	// nil if no such entry counts; wanted is what the object requires.
 	locked, asked *lock.Entry
 	wanted        lock.Wanted
@@ -49,7 +49,7 @@ type subject struct {
 	typed any // a copy whose status this run works on
 }
 
-// memory is what earlier runs left of an object, and what this one will leave. It is taken up
+// memory is what earlier runs left of an object, and what this one will leave. It is read
 // when the object is locked, and corrected by what is found in storage.
 type memory struct {
 	prev        status.Previous
@@ -102,7 +102,7 @@ func (p *reconciliation) through(ctx context.Context) *Result {
 		p.result.State = Static
 		return p.result
 	case p.kind.parts(p.typed).static:
-		return p.still(ctx)
+		return p.static(ctx)
 	case p.kind.parts(p.typed).suspended:
 		return p.suspended()
 	case p.kind.noArtifact, r.o.Until == Choose: // nothing is written that others could be at
@@ -162,8 +162,8 @@ func (p *reconciliation) fullStatus() any {
 	return p.kind.parts(p.typed).status
 }
 
-// takeUp makes a recorded status the object's. What is not recorded stays.
-func (p *reconciliation) takeUp(record *store.Record) error {
+// restore makes a recorded status the object's. What is not recorded stays.
+func (p *reconciliation) restore(record *store.Record) error {
 	p.status = noStatus()
 	text, err := unveiled(p.adm.Object, record.Status)
 	if err != nil {
@@ -220,7 +220,7 @@ func (p *reconciliation) recall() {
 		return
 	}
 	if err == nil {
-		err = p.takeUp(record)
+		err = p.restore(record)
 	}
 	if err != nil {
 		p.status = noStatus()
@@ -291,7 +291,7 @@ func (p *reconciliation) interrupted(cause error) *Result {
 	p.result.State = Interrupted
 	p.result.Failure = &status.Failure{Reason: status.Unknown, Message: cause.Error(), Err: cause}
 	if p.remembered != nil {
-		if err := p.takeUp(p.remembered); err != nil {
+		if err := p.restore(p.remembered); err != nil {
 			p.debugf("recorded status: %v", err)
 		}
 		p.recallChart()

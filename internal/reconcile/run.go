@@ -120,7 +120,7 @@ func (r *Reconciler) save(ctx context.Context) error {
 }
 
 // sourcesFirst is the order in which objects begin. Whatever waits for another object waits in its own slot: what is waited
-// for goes first, so that there is always one that does not wait.
+// for goes first, so that there is always an object that does not wait.
 func (t Table) sourcesFirst(objects []*admission.Admitted) []int {
 	var ranked [3][]int
 	for i, adm := range objects {

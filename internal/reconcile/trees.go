@@ -228,7 +228,7 @@ func (p *treeReconciliation) tree(context.Context) (*sourceTree, error) {
 		return nil, p.result.nothing()
 	}
 	t := &sourceTree{revision: artifact.Revision, digest: artifact.Digest, unpack: p.unpack, pin: p.r.treePin(p.adm, artifact.Revision)}
-	t.time, _ = time.Parse(time.RFC3339, artifact.Metadata[metadataTime]) // the zero time if there is none
+	t.time, _ = time.Parse(time.RFC3339, artifact.Metadata[metadataTime]) // the zero time without one
 	return t, nil
 }
 
@@ -250,7 +250,7 @@ type StandIn struct {
 }
 
 // StandIns returns what earlier runs left of every source in a store: for a HelmRepository the charts that were fetched
-// from it, for other sources their artifact. Each artifact is checked against its digest; one that was altered is among
+// from it, for other sources their artifact. Each artifact is checked against its digest; an altered one is among
 // the errors, which answer Integrity, and so is a record that cannot be read.
 func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []error) {
 	results, failures := Remembered(st, "", now)

@@ -125,7 +125,7 @@ func replacedBy(in *load.Input, s load.Source) (store.Key, error) {
 	return key, errors.New("no such object in the input")
 }
 
-// takenAlone lists the namespaces of the GitRepository that a source names, if there is none in the input but generators take it:
+// takenAlone lists the namespaces of the GitRepository that a source names, if the input does not have it but generators take it:
 // it may be in the cluster alone.
 func takenAlone(in *load.Input, s load.Selector) []string {
 	if s.Kind != sourcev1.GitRepositoryKind {
@@ -193,7 +193,7 @@ func (w *Worker) openSourceDir(o *Options, cluster string) (*store.Store, error)
 	return st, nil
 }
 
-// readable refuses what is no directory to read from: one that is missing, and the one that the run writes to.
+// readable refuses what is no directory to read from: a missing one, and the directory that the run writes to.
 func readable(dir, artifacts string) error {
 	e := &exit.UsageError{Option: "source-dir", Value: dir}
 	info, err := os.Stat(dir)

@@ -10,7 +10,7 @@ import (
 
 // Collect removes earlier artifacts of the object, whose lock must be held, and returns how many: those older than
 // RetentionTTL, then the oldest until RetentionRecords are left. The current one, given by its file name or path, and
-// the one that the link points to always stay.
+// the target of the link always stay.
 //
 // Call it after a success only: unlike source-controller, which collects first, a run that fails then leaves everything
 // as it was.

@@ -29,7 +29,7 @@ const (
 )
 
 // A Scratch is a directory for what is not to outlive the process, in the system's directory for such or a given one. Beside it is a
-// lock that this process holds while it lives: a later one that can have the lock removes what was left behind. The
+// lock that this process holds while it lives: a later process that can have the lock removes what was left behind. The
 // zero value is ready for use, by many goroutines.
 type Scratch struct {
 	Parent string // empty is the system's
@@ -125,8 +125,8 @@ func lockScratch(root *os.Root, prefix string) (string, *os.File, error) {
 // scratchMark is what stands in the lock of a directory: without it, nothing is removed.
 func scratchMark(name string) string { return "temporary directory of helmsrc: " + name + "\n" }
 
-// isScratch reports whether a lock is one that this program made for this user, whose name is the one in it.
-// In one that is empty, of a process that was killed before it wrote into it, there is no directory yet.
+// isScratch reports whether a lock was made by this program for this user, and has its own name in it.
+// In an empty one, of a process that was killed before it wrote into it, there is no directory yet.
 func isScratch(root *os.Root, f *os.File, name string) bool {
 	fi, err := f.Stat()
 	mark := scratchMark(name)

@@ -27,7 +27,7 @@ func (e *AlteredError) Error() string { return e.Err.Error() }
 func (e *AlteredError) Unwrap() error { return e.Err }
 
 // Verify checks that the artifact is there and has the digest, by whose algorithm it is computed. An artifact that is
-// not there is an error that matches fs.ErrNotExist; so is one that is not a regular file, and one that an interrupted
+// not there is an error that matches fs.ErrNotExist; so is anything but a regular file, and an artifact that an interrupted
 // run has replaced. One that is there but has changed is an [*AlteredError].
 func (s *Store) Verify(artifact, want string) error {
 	f, err := s.OpenArtifact(artifact)
@@ -157,7 +157,7 @@ func digestOf(r io.Reader, like digest.Digest) (digest.Digest, error) {
 	return w.Digest(), err
 }
 
-// isReplacement reports whether the artifact is one that was announced but never remembered.
+// isReplacement reports whether the artifact was announced but never remembered.
 func (s *Store) isReplacement(artifact string) bool {
 	key, err := splitPath(artifact)
 	if err != nil {
