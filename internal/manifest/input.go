@@ -267,26 +267,24 @@ func (o *Object) Raw() (*Raw, error) {
 
 // NoNamespace reports whether the object was written without a namespace.
 func (o *Object) NoNamespace() bool {
-	root, err := o.at.root()
-	return err == nil && scalar(locateRoot(root, o.at.path), "metadata", "namespace") == ""
+	n := o.node()
+	return n != nil && scalar(n, "metadata", "namespace") == ""
 }
 
 // PathOf is the path of the first value that contains a text, as the object was written.
-func (o *Object) PathOf(text string) []any {
+func (o *Object) PathOf(text string) []any { return pathOf(o.node(), text, 0) }
+
+// WrittenName is what the object is called in its file, "" for one that is in none.
+func (o *Object) WrittenName() string { return scalar(o.node(), "metadata", "name") }
+
+// node is the object as it was written, nil for one that is in no file.
+func (o *Object) node() *yaml.Node {
 	root, err := o.at.root()
 	if err != nil {
 		return nil
 	}
-	return pathOf(locateRoot(root, o.at.path), text, 0)
-}
-
-// writtenName is what the object is called in its file, "" for one that is in none.
-func (o *Object) writtenName() string {
-	root, err := o.at.root()
-	if err != nil {
-		return ""
-	}
-	return scalar(locateRoot(root, o.at.path), "metadata", "name")
+	_, value := locateValue(root, o.at.path)
+	return resolve(value)
 }
 
 func (l location) root() (*yaml.Node, error) {
@@ -297,11 +295,6 @@ func (l location) root() (*yaml.Node, error) {
 }
 
 var errNoText = errors.New("not in a file")
-
-func locateRoot(root *yaml.Node, path []any) *yaml.Node {
-	_, value := locateValue(root, path)
-	return resolve(value)
-}
 
 func pathOf(n *yaml.Node, text string, depth int) []any {
 	if n == nil || depth > maxDepth {

@@ -68,7 +68,7 @@ func (x *index) add(objects map[key][]*Object) {
 func (g *indexed) findRenamed() map[string]string {
 	renamed := map[string]string{}
 	for _, o := range g.built {
-		written := o.writtenName()
+		written := o.WrittenName()
 		if first, ok := renamed[written]; !ok || o.Name < first {
 			renamed[written] = o.Name
 		}

@@ -124,14 +124,7 @@ func fits(p types.Patch, text []byte, o *manifest.Object) bool {
 
 // alikeNames compares a name with the one that an object has, or had before a prefix or suffix.
 func alikeNames(name string, o *manifest.Object) bool {
-	if name == o.Name {
-		return true
-	}
-	raw, err := o.Raw()
-	if err != nil {
-		return false
-	}
-	return manifest.At[string](raw.Value, "metadata", "name") == name
+	return name == o.Name || name != "" && name == o.WrittenName()
 }
 
 func whole(expression, text string) bool {
