@@ -30,15 +30,7 @@ func (p *ociReconciliation) provenanceSigner(ctx context.Context, at *ociArtifac
 	if err != nil {
 		return nil, status.OCILayerOperationFailed.Wrap(err)
 	}
-	archive, err := p.r.acquire(ctx, chosen)
-	if err != nil {
-		return nil, acquireFailure(err)
-	}
-	signer, err := p.r.provenance(ctx, chosen, archive)
-	if err != nil {
-		return nil, verificationFailure(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
-	}
-	return signer, nil
+	return p.r.verifyProvenance(ctx, chosen, verificationFailure)
 }
 
 // layerChart is the chart in an artifact, in the form in which provenance files are

@@ -19,10 +19,12 @@ import (
 // trusted yesterday may not be today.
 func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
 	signer, err := p.verified(checks{
-		asked:      obj.Spec.Verify != nil,
-		signature:  func() (*verify.Signer, error) { return p.verifySignature(ctx, obj, chosen) },
-		provenance: func() (*verify.Signer, error) { return p.verifyProvenance(ctx, chosen) },
-		refused:    status.ChartVerificationError.Wrap,
+		asked:     obj.Spec.Verify != nil,
+		signature: func() (*verify.Signer, error) { return p.verifySignature(ctx, obj, chosen) },
+		provenance: func() (*verify.Signer, error) {
+			return p.r.verifyProvenance(ctx, chosen, status.ChartVerificationError.Wrap)
+		},
+		refused: status.ChartVerificationError.Wrap,
 	})
 	if err != nil || signer == nil {
 		return false, err
@@ -98,14 +100,14 @@ func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
 
 // verifyProvenance checks the archive against the provenance file beside it. The
 // archive is downloaded for that, and then stored from where it was checked.
-func (p *chartReconciliation) verifyProvenance(ctx context.Context, chosen *resolvedChart) (*verify.Signer, error) {
-	archive, err := p.r.acquire(ctx, chosen)
+func (r *Reconciler) verifyProvenance(ctx context.Context, chosen *resolvedChart, refused func(error) error) (*verify.Signer, error) {
+	archive, err := r.acquire(ctx, chosen)
 	if err != nil {
 		return nil, acquireFailure(err)
 	}
-	signer, err := p.r.provenance(ctx, chosen, archive)
+	signer, err := r.provenance(ctx, chosen, archive)
 	if err != nil {
-		return nil, signatureFailure(chosen, err)
+		return nil, refused(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 	}
 	return signer, nil
 }
