@@ -10,6 +10,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 )
 
 // TestGitCache has a repository fetched in run after run: a commit whose objects are kept is not downloaded again, and needs no
@@ -97,5 +98,43 @@ func TestGitCache(t *testing.T) {
 	}
 	if _, _, err = read(Options{Ref: main.Ref, Memory: offline.Memory}); err == nil || !strings.Contains(err.Error(), "commit ") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Of two packs the cache may have lost one.
+func TestGitCacheLostPack(t *testing.T) {
+	w := newGitWorld(t, "")
+	run(t, w.git, "config", "uploadpack.allowFilter", "true")
+	commit(t, w.git, "first", map[string]string{"chart/x": "x", "other/y": "y"})
+	dir := t.TempDir()
+	read := func() {
+		t.Helper()
+		c, err := cache.Open(dir, cache.Options{Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{Ref: Ref{Branch: "main"}, SparseCheckout: []string{"chart"}}
+		o.Memory.Cache, o.Memory.Scope = c, c.Scope([]string{gitURL}, nil, gitURL)
+		fetchtest.WantFiles(t, w.mustClone(t, o), "chart/x=x")
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	read()
+	var packs []string
+	_ = filepath.WalkDir(filepath.Join(cache.Path(dir), "blobs"), func(name string, e os.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			packs = append(packs, name)
+		}
+		return err
+	})
+	if len(packs) != 2 {
+		t.Fatalf("%d packs", len(packs))
+	}
+	for _, name := range packs {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		read()
 	}
 }

@@ -201,6 +201,9 @@ func (s *gitStore) index(ctx context.Context, f *os.File) error {
 		return err
 	}
 	base := filepath.Join(s.dir, "objects", "pack", "pack-"+checksum.String())
+	if _, err := os.Lstat(base + ".pack"); err == nil {
+		return nil // it came from the cache, without another one that is needed
+	}
 	if err := writeIndex(base+".idx", index); err != nil {
 		return err
 	}
