@@ -13,8 +13,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// advised is an error of wrong usage in the words of the command line: with the option that it is about, and with what to type
-// in place of what was typed.
+// advised adds to an error of wrong usage the option that the error is about, as it is typed on the command line, and advice
+// on how to correct the command.
 func advised(ctx context.Context, err error) error {
 	var usage *exit.UsageError
 	var option *exit.OptionError
@@ -37,7 +37,7 @@ func advised(ctx context.Context, err error) error {
 	return &exit.UsageError{Err: fmt.Errorf("%s: %w", spelled(usage.Option, usage.Value), err), Advice: usage.Advice}
 }
 
-// spelled is an option as the command line has it.
+// spelled returns an option as it is typed on the command line.
 func spelled(option, value string) string { return strings.TrimRight("--"+option+" "+value, " ") }
 
 func objectAdvice(ctx context.Context, e *load.NoObjectError) string {
@@ -66,7 +66,7 @@ func selectionAdvice(ctx context.Context, e *load.NothingSelectedError) string {
 	return "helmsrc works on " + strings.Join(manifest.BareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
 }
 
-// deeper is a hint that -R would find objects, "" if it would not.
+// deeper returns the advice to use -R if the directories below hold objects of known kinds, else "".
 func deeper(ctx context.Context, in *load.Input) string {
 	kinds := in.Options.KindsBelow(ctx, in)
 	if len(kinds) == 0 {
@@ -75,7 +75,7 @@ func deeper(ctx context.Context, in *load.Input) string {
 	return "-R descends into the directories below, which hold " + strings.Join(kinds, ", ")
 }
 
-// nearestObject is the name of an object in the inputs that is spelled nearly as a selector says.
+// nearestObject returns the advice to use the object of the inputs whose name is nearest to that of the selector, else "".
 func nearestObject(s load.Selector, inputs []*load.Input) string {
 	var names []string
 	for _, in := range inputs {

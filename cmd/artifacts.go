@@ -32,7 +32,7 @@ each object with its status. None of them uses the network.`,
 	return c
 }
 
-// hiddenCommands are the names that subcommands of artifacts had before. They still work.
+// hiddenCommands returns the subcommands of artifacts under their former names at the top level, which still work.
 func hiddenCommands(a *app) []*cobra.Command {
 	list := []*cobra.Command{newStatusCommand(a), newPruneCommand(a), newMergeCommand(a)}
 	for _, c := range list {

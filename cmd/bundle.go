@@ -98,7 +98,7 @@ that may pass on a retry.`,
 	return c
 }
 
-// addCarried adds the flags that say what is carried.
+// addCarried declares the flags that select the charts of a bundle or a mirror.
 func (o *runOptions) addCarried(flags *pflag.FlagSet) {
 	o.input.add(flags)
 	o.input.addLookup(flags)
@@ -109,7 +109,7 @@ func (o *runOptions) addCarried(flags *pflag.FlagSet) {
 	o.report.addBilled(flags, annotatedImages)
 }
 
-// bundleTarget reports whether a bundle of this name is a directory, and why none can be written there.
+// bundleTarget reports whether a bundle of this name is a directory, and returns an error if it cannot be written there.
 func bundleTarget(name string) (directory bool, err error) {
 	if !file.IsDir(name) && !os.IsPathSeparator(name[len(name)-1]) {
 		return false, rewrite.Writable(name)
@@ -124,21 +124,21 @@ func bundleTarget(name string) (directory bool, err error) {
 	return true, err
 }
 
-// carrying is what bundle and mirror have in common: all that is locked is fetched, and kept with what refers to it.
+// carrying is a run of bundle or mirror: it fetches all locked objects, and keeps them with their signatures and attestations.
 type carrying struct {
 	app     *app
 	o       *runOptions
-	put     *lock.Lock // of what is carried
+	put     *lock.Lock // the entries of the objects that are carried
 	entries map[carried]*lock.Entry
 	charts  *bundle.Charts // nil where everything comes from a bundle
 	scratch store.Scratch
-	dir     string        // that it makes
-	beside  store.Scratch // of the charts, where the bundle is to be
+	dir     string        // created by gather
+	beside  store.Scratch // of the charts, in the directory of the bundle
 	parts   []*session.Member
 	all     *session.Reconciled
 }
 
-// report writes the reports of the run. What was printed may have failed.
+// report writes the reports of the run. It returns the error of an earlier print to stdout, if there was one.
 func (b *carrying) report(ctx context.Context, code int, printed error) (int, error) {
 	b.app.console.Unite()
 	run := b.app.outlined(&b.o.report, b.app.worker.Report(b.all.Objects), b.all.Inputs, b.all.Results)
@@ -149,16 +149,16 @@ func newCarrying(a *app, o *runOptions) carrying {
 	return carrying{app: a, o: o, put: lock.New(), entries: map[carried]*lock.Entry{}, all: &session.Reconciled{}}
 }
 
-// close removes what a run leaves. The next run clears what cannot be removed now.
+// close removes the temporary files of the run. A later run removes the files that cannot be removed now.
 func (b *carrying) close() { _, _ = b.scratch.Close(), b.beside.Close() }
 
-// carried is an object that is locked.
+// carried is the key of a locked object in its input.
 type carried struct {
 	in  *load.Input
 	key store.Key
 }
 
-// gather reads the manifests, and fetches what is locked. A code other than 0 ends the run.
+// gather reads the manifests, and fetches the locked objects. A code other than 0 ends the run.
 func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	o := b.o
 	if b.dir, err = b.scratch.Dir(); err != nil {
@@ -198,7 +198,7 @@ func (b *carrying) gather(ctx context.Context) (code int, err error) {
 	return code, nil
 }
 
-// of are the objects of a cluster that are locked. Their entries are put into the lock that is carried.
+// of returns the locked objects of a cluster. It puts their entries into the lock that is carried.
 func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admission.Admitted {
 	b.parts = append(b.parts, m)
 	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
@@ -211,13 +211,13 @@ func (b *carrying) of(m *session.Member, targets []*admission.Admitted) []*admis
 	})
 }
 
-// bundle writes what was gathered to a file or a directory, without what the other side has.
+// bundle writes the gathered objects to a file or a directory, without the content of the bundle of --since.
 func (b *carrying) bundle(ctx context.Context, name string, directory bool, on bundle.Base) error {
 	kept, err := cache.Open(filepath.Join(b.dir, "carried"), cache.Options{Carried: true, MaxSize: math.MaxInt64, Now: b.app.now})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = kept.Close() }() // its directory goes
+	defer func() { _ = kept.Close() }() // its directory is removed with the scratch directory
 	if err := b.again(ctx, kept); err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (b *carrying) bundle(ctx context.Context, name string, directory bool, on b
 	return nil
 }
 
-// again fetches everything without a connection, and keeps what that takes.
+// again reconciles all objects offline, to prove that the bundle is complete, and puts the downloads into a cache.
 func (b *carrying) again(ctx context.Context, into *cache.Cache) error {
 	o := b.o.Options
 	o.Cache.Into, o.Reconcile.Offline, o.Reconcile.Refresh, o.Cache.Refresh = into, true, false, false

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
-// cacheOptions say where downloads are kept for later runs.
+// cacheOptions are the flags of the cache of downloads.
 type cacheOptions struct {
 	dir  string
 	none bool
@@ -32,7 +32,7 @@ func (o *cacheOptions) addDir(fs *pflag.FlagSet) {
 	fs.Var(&o.max, "cache-max-size", "most that the cache holds after a run, in `bytes` or as a quantity")
 }
 
-// directory is where the cache is, or "" if nothing says so.
+// directory returns the directory of the cache, or "" if neither a flag nor the environment names it.
 func (o *cacheOptions) directory(getenv func(string) string) (string, error) {
 	if o.dir == "" {
 		return cacheDir(runtime.GOOS, getenv), nil
@@ -44,7 +44,7 @@ func (o *cacheOptions) directory(getenv func(string) string) (string, error) {
 	return dir, nil
 }
 
-// options are those of the cache, for a run that may ask for everything again.
+// options returns the options of the cache for a run, which ignores cached answers if refresh is set.
 func (o *cacheOptions) options(a *app, refresh bool) cache.Options {
 	return cache.Options{
 		MaxSize: int64(o.max), Refresh: refresh, Now: a.now,
@@ -52,7 +52,7 @@ func (o *cacheOptions) options(a *app, refresh bool) cache.Options {
 	}
 }
 
-// onlineCommand is the command line as it was, without --offline and with a cache.
+// onlineCommand returns the command line of this run without --offline and with the cache, for messages.
 func (o *runOptions) onlineCommand(a *app) string {
 	command := []string{a.env.Program}
 	if a.env.Program == "" {
@@ -69,13 +69,13 @@ func (o *runOptions) onlineCommand(a *app) string {
 		}
 		command = append(command, quoted(arg))
 	}
-	if !given { // the environment or a file says so
+	if !given { // the environment or a file sets it
 		command = slices.Insert(command, min(2, len(command)), "--offline=false")
 	}
 	return strings.Join(command, " ")
 }
 
-// quoted is a word as a shell takes it.
+// quoted returns a word as a shell reads it, in quotes if it has special characters.
 func quoted(word string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_./=:,@+%", c)
@@ -86,8 +86,8 @@ func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// cacheDir is where this user's programs keep what they can fetch again, on this
-// system; empty if the environment does not say.
+// cacheDir returns the directory of the cache for a user of this operating system, or "" if the environment does not define
+// one.
 func cacheDir(system string, getenv func(string) string) string {
 	base := ""
 	switch home := getenv("HOME"); {

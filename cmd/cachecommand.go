@@ -59,7 +59,7 @@ func newCachePathCommand(a *app) *cobra.Command {
 	return c
 }
 
-// existing is the directory of the cache, whatever is there.
+// existing returns the directory of the cache, which need not exist. It is an error if its place is unknown.
 func (o *cacheOptions) existing(a *app) (string, error) {
 	dir, err := o.directory(a.env.Getenv)
 	if err == nil && dir == "" {
@@ -68,7 +68,7 @@ func (o *cacheOptions) existing(a *app) (string, error) {
 	return dir, err
 }
 
-// openExisting opens the cache. It is nil if the directory has no cache yet.
+// openExisting opens the cache. It returns nil if the directory has no cache yet.
 func (o *cacheOptions) openExisting(a *app) (*cache.Cache, error) {
 	dir, err := o.existing(a)
 	if err != nil {
@@ -115,7 +115,7 @@ came from several sources is listed once for each.`,
 	return c
 }
 
-// entries are the answers of the cache with the sizes of the bytes that they are about, each once.
+// entries returns the cached answers, sorted and without duplicates, each with the size of its content.
 func (o *cacheOptions) entries(a *app) ([]cacheEntry, error) {
 	c, err := o.openExisting(a)
 	if c == nil || err != nil {
@@ -139,7 +139,7 @@ func (o *cacheOptions) entries(a *app) ([]cacheEntry, error) {
 		}
 		content, there := bytes[e.Digest]
 		if e.Digest != "" && !there {
-			continue // it was removed to make room
+			continue // the content was removed to make room
 		}
 		used := e.Used
 		if content.Used.After(used) {
@@ -154,7 +154,7 @@ func (o *cacheOptions) entries(a *app) ([]cacheEntry, error) {
 	slices.SortFunc(list, func(a, b cacheEntry) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Digest, b.Digest), a.Used.Compare(b.Used))
 	})
-	// The same bytes are listed once for a source, for whatever object they were fetched.
+	// The same content is listed once for each source, also if several objects refer to it.
 	return slices.CompactFunc(list, func(a, b cacheEntry) bool {
 		return a.Source == b.Source && a.Kind == b.Kind && a.Name == b.Name && a.Digest == b.Digest && a.Private == b.Private
 	}), nil
@@ -170,7 +170,7 @@ func cacheColumns() *records.Columns[cacheEntry] {
 	}
 }
 
-// shownSize is a number of bytes as people read it.
+// shownSize returns a number of bytes with a binary unit.
 func shownSize(n int64) string {
 	for _, unit := range []struct {
 		size int64

@@ -16,12 +16,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// completing reports whether a shell asks what may be typed next.
+// completing reports whether a shell runs the program to get completions.
 func completing(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// addCompletions says for each command what its flags and arguments may be.
+// addCompletions registers the completions of the flags and arguments of all commands.
 func (a *app) addCompletions(root *cobra.Command) {
 	addFlagCompletions(root, root.PersistentFlags())
 	for _, c := range root.Commands() {
@@ -42,12 +42,12 @@ func addFlagCompletions(c *cobra.Command, flags *pflag.FlagSet) {
 		complete := flagCompletion(f)
 		_, f.Usage = pflag.UnquoteUsage(f) // a shell would show the backquotes
 		if complete != nil && f.Name != clusterFlag {
-			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for a flag that there is not
+			_ = c.RegisterFlagCompletionFunc(f.Name, complete) // fails for an unknown flag
 		}
 	})
 }
 
-// flagCompletion is what may follow a flag, nil for a file.
+// flagCompletion returns the completion of a flag's value, nil for files.
 func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 	word, _ := pflag.UnquoteUsage(f)
 	switch {
@@ -73,8 +73,8 @@ func flagCompletion(f *pflag.Flag) cobra.CompletionFunc {
 	return cobra.NoFileCompletions
 }
 
-// completeObjects names the objects of the files that are given already, and files as
-// long as there are none.
+// completeObjects completes arguments with the objects of the files that are already given, or with file names if no file is
+// given.
 func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if _, err := a.config.Configure(c, namesFiles(args)); err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
@@ -100,13 +100,13 @@ func (a *app) completeObjects(c *cobra.Command, args []string, begun string) ([]
 	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
-// pipe reports whether a file can be read only once, or never.
+// pipe reports whether a file may not be readable a second time: stdin, a pipe or a device.
 func pipe(file string) bool {
 	info, err := os.Stat(file)
 	return file == "-" || err == nil && !info.IsDir() && !info.Mode().IsRegular()
 }
 
-// objectArgument is an object as an argument, in small letters if they were begun with.
+// objectArgument returns an object as an argument, with its kind in small letters if the user typed small letters.
 func objectArgument(obj *manifest.Object, begun string) string {
 	kind := obj.Kind
 	if begun != "" && strings.ToLower(begun) == begun {
@@ -121,7 +121,7 @@ func (o *inputOptions) addClusters(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Clusters, clusterFlag, nil, "only this cluster of the input: `NAME` is its directory relative to the root of the repository, or a pattern (repeatable)")
 }
 
-// completeClusters names the clusters of the files that are given already.
+// completeClusters completes the value of --cluster with the clusters of the files that are already given.
 func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if _, err := a.config.Configure(c, namesFiles(args)); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -23,7 +23,7 @@ func addConsoleFlags(fs *pflag.FlagSet) {
 	config.SetChoices(fs, "color", "auto", "always", "never")
 }
 
-// consoleOptions reads the flags of addConsoleFlags, whose values come from these origins.
+// consoleOptions reads the flags of addConsoleFlags. The origins of their values decide between conflicting flags.
 func consoleOptions(fs *pflag.FlagSet, from config.Origins, env *Env) (console.Options, error) {
 	quiet, _ := fs.GetBool("quiet")
 	verbose, _ := fs.GetCount("verbose")
@@ -36,7 +36,7 @@ func consoleOptions(fs *pflag.FlagSet, from config.Origins, env *Env) (console.O
 		if byFlag == (from["verbose"] == "--verbose") {
 			return o, exit.Usagef("--quiet and --verbose exclude each other")
 		}
-		quiet = byFlag // what was typed wins over the environment and the file
+		quiet = byFlag // a typed flag takes precedence over the environment and the file
 	}
 	o = console.Options{Verbosity: verbose, JSON: format == "json", GitHub: env.Getenv("GITHUB_ACTIONS") == "true", Terminal: env.Terminal, Now: env.clock()}
 	if quiet {
@@ -51,10 +51,10 @@ func consoleOptions(fs *pflag.FlagSet, from config.Origins, env *Env) (console.O
 	return o, nil
 }
 
-// defaultColumns is how wide a table is where neither a terminal nor COLUMNS says it.
+// defaultColumns is the width of a table if neither a terminal nor COLUMNS sets it.
 const defaultColumns = 80
 
-// paperOf is what people who read stdout have: a terminal, or a file that is shown on one later.
+// paperOf returns the style of tables on stdout: the width of the terminal or of COLUMNS, colours, and the character set.
 func paperOf(fs *pflag.FlagSet, env *Env) table.Style {
 	s := table.Style{Columns: defaultColumns, ASCII: notUTF8(env.Getenv)}
 	color, _ := fs.GetString("color")
@@ -68,7 +68,7 @@ func paperOf(fs *pflag.FlagSet, env *Env) table.Style {
 	return s
 }
 
-// notUTF8 reports whether the locale says that the terminal shows something else. Without any it says nothing.
+// notUTF8 reports whether the locale names a character set other than UTF-8. It is false without a locale.
 func notUTF8(getenv func(string) string) bool {
 	locale := strings.ToLower(cmp.Or(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG")))
 	return locale != "" && !strings.Contains(locale, "utf-8") && !strings.Contains(locale, "utf8")

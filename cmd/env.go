@@ -1,6 +1,5 @@
-// Package cmd is the command line: it parses flags, opens the edges of the
-// process, prints documents and picks the exit code. What happens to an object
-// is decided in internal/reconcile.
+// Package cmd is the command line: it parses flags, opens the edges of the process, prints documents and picks the exit code.
+// internal/reconcile decides about objects.
 package cmd
 
 import (
@@ -22,31 +21,30 @@ import (
 	"github.com/helmsrc/helmsrc/internal/heap"
 )
 
-// Env is everything that a run takes from the process around it, so that a test
-// can run the whole program with a clock, a network and streams of its own.
+// Env is the environment of a run: its arguments, streams, clock and network. A test can run the whole program with an Env of
+// its own.
 type Env struct {
 	Args           []string // without the program's name
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 
-	// Terminal reports how many columns and lines the terminal behind Stderr has,
-	// and whether there is one. It is asked again and again: windows change.
+	// Terminal returns the columns and lines of the terminal behind Stderr, and whether there is one. It is called repeatedly,
+	// because windows change their size.
 	Terminal func() (width, height int, ok bool)
-	// Reads reports whether Stdout is a terminal, where a person reads. Nil is never.
+	// Reads reports whether Stdout is a terminal, where a person reads. Nil means never.
 	Reads func() bool
-	// Kept reports whether Stdout is a regular file, which no runner reads as a log. Nil is never.
+	// Kept reports whether Stdout is a regular file, which no runner reads as a log. Nil means never.
 	Kept func() bool
-	// Foreground reports whether the terminal is this program's now, and not the shell's or that of another job. Nil is
-	// always.
+	// Foreground reports whether this program has the terminal now, and not the shell or another job. Nil means always.
 	Foreground func() bool
-	// Getenv reads the environment; proxies, logins and flags go through it too.
+	// Getenv reads the environment, also for proxies, logins and flags.
 	Getenv func(string) string
-	// Environ lists the environment, to find misspelt variables of flags. Nil is an empty one.
+	// Environ lists the environment, to find misspelt variables of flags. Nil means an empty environment.
 	Environ func() []string
 	Now     func() time.Time
 	// Dial opens every connection of the run, for every protocol.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Program is the name that the program was called by, for usage texts.
+	// Program is the name under which the program was called, for usage texts.
 	Program string
 }
 
@@ -76,15 +74,15 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// Interruptible runs env and cancels the run at the first SIGINT, SIGTERM or SIGHUP, so
-// that it can still print what it has. At the second one it calls end at once.
+// Interruptible runs env and cancels the run at the first SIGINT, SIGTERM or SIGHUP, so that it can still print its results.
+// At the second signal it calls end at once.
 func Interruptible(ctx context.Context, env *Env, end func(int)) int {
 	closeDefaultTransport()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A terminal that goes away ends the run like the others, except one that nohup began.
+	// A terminal that is closed ends the run, as the other signals do, unless nohup started it.
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
@@ -108,8 +106,8 @@ func Interruptible(ctx context.Context, env *Env, end func(int)) int {
 	return Run(ctx, env)
 }
 
-// closeDefaultTransport makes the transport that libraries fall back on refuse every connection: this program's own go
-// through Env.Dial. kustomize, which makes a client of its own for addresses, so never has one that works.
+// closeDefaultTransport makes the default transport of net/http refuse every connection: the program connects only through
+// Env.Dial. kustomize, which makes its own client for URLs, therefore cannot connect at all.
 func closeDefaultTransport() {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -121,15 +119,15 @@ func closeDefaultTransport() {
 
 var errNoConnection = errors.New("this program opens no connection here")
 
-// restoreTerminal shows the cursor that a run without end has hidden.
+// restoreTerminal shows the cursor again, which an unfinished run has hidden.
 func (e *Env) restoreTerminal() {
 	if _, _, ok := e.Terminal(); ok && e.Getenv("TERM") != "dumb" {
 		_, _ = io.WriteString(e.Stderr, console.ShowCursor)
 	}
 }
 
-// clock is the run's clock: SOURCE_DATE_EPOCH (seconds since 1970) stops it, so
-// that the same input and the same directory give the same bytes.
+// clock returns the clock of the run. SOURCE_DATE_EPOCH (seconds since 1970) stops it, so that the same input and the same
+// directory give the same bytes.
 func (e *Env) clock() func() time.Time {
 	if s := e.Getenv("SOURCE_DATE_EPOCH"); s != "" {
 		if secs, err := strconv.ParseInt(s, 10, 64); err == nil && secs >= 0 {

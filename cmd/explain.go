@@ -62,7 +62,7 @@ func (a *app) explain(json bool, args []string) error {
 	return nil
 }
 
-// rulesNamed finds rules by code or name, in any case.
+// rulesNamed returns the rules with these codes or names, in any case, or all rules without arguments.
 func rulesNamed(args []string) ([]finding.Rule, error) {
 	all := finding.Rules()
 	if len(args) == 0 {

@@ -26,7 +26,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// inputOptions say which objects a command works on.
+// inputOptions are the flags that select the objects of a command.
 type inputOptions struct {
 	load.Options
 	since     string // the revision that the files are compared with, "" for none
@@ -50,7 +50,7 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	o.render.add(fs)
 }
 
-// forgiven is an exit code with --exit-zero.
+// forgiven returns an exit code after --exit-zero.
 func (o *inputOptions) forgiven(code int) int {
 	if o.exitZero && code != exit.Interrupted && code != exit.Usage {
 		return exit.OK
@@ -58,17 +58,17 @@ func (o *inputOptions) forgiven(code int) int {
 	return code
 }
 
-// addLookup is for the commands that need what the objects refer to.
+// addLookup declares --lookup-dir, for the commands that follow references of objects.
 func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.LookupDirs, "lookup-dir", nil, "`directory` that is searched, with its subdirectories, for objects that the input refers to and for kustomizations that build it (repeatable)")
 }
 
-// addSince is for the commands that can be about a change.
+// addSince declares --changed-since, for the commands that can be limited to a change.
 func (o *inputOptions) addSince(fs *pflag.FlagSet) {
 	fs.StringVar(&o.since, "changed-since", "", "only objects to which a file contributes that differs from a Git `revision`, such as origin/main, in all clusters of the repository given with -f")
 }
 
-// storeOptions say where artifacts are kept and how they are named.
+// storeOptions are the flags of the artifacts directory, and of the names of artifacts.
 type storeOptions struct {
 	session.StoreOptions
 	given *pflag.Flag // the flag of Dir, nil for none
@@ -90,7 +90,7 @@ func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
 	fs.IntVar(&o.Records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
 }
 
-// check refuses values that no flag type can refuse by itself.
+// check validates the values that no flag type validates.
 func (o *storeOptions) check(a *app) error {
 	if o.given == nil {
 		return nil
@@ -102,13 +102,13 @@ func (o *storeOptions) check(a *app) error {
 	case o.TTL < 0:
 		return exit.Usagef("--artifact-retention-ttl must not be negative, got %s", o.TTL)
 	case strings.ContainsAny(o.Advertised, "@?#"):
-		// Nothing of it is quoted: it would be printed with every artifact.
+		// The value is not quoted: it may hold a password, and would be printed with every artifact.
 		return exit.Usagef("--storage-adv-addr must be a host and port, or a URL of scheme, host, port and path alone")
 	}
 	return nil
 }
 
-// addFetch declares how sources are reached and what is accepted from them.
+// addFetch declares the flags for connections to sources, and for the limits on their content.
 func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	o.cache.add(fs)
 	r := &o.Reconcile
@@ -156,7 +156,7 @@ func (o *runOptions) addDependencies(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Reconcile.VerifyDependencies, "verify-dependencies", false, "with --keyring: charts fetched as dependencies must have a provenance file as well")
 }
 
-// checkFetch refuses values that no flag type can refuse by itself.
+// checkFetch validates the values that no flag type validates.
 func (o *runOptions) checkFetch() error {
 	r := &o.Reconcile
 	switch {
@@ -171,7 +171,7 @@ func (o *runOptions) checkFetch() error {
 	case o.Timeout <= 0:
 		return exit.Usagef("--timeout must be positive, got %s", o.Timeout)
 	}
-	// Without the flags the files need not be there. One that was named and does not exist is a mistake.
+	// The default files need not exist. A file that a flag names must exist.
 	return cmp.Or(
 		named("registry-config", r.RegistryConfig), named("repository-config", r.RepositoryConfig),
 		o.checkTrust(),
@@ -185,7 +185,7 @@ func (o *runOptions) checkTrust() error {
 	return nil
 }
 
-// named refuses the name of a file that is not there.
+// named returns an error if the file that a flag names does not exist, or is a directory.
 func named(flag, file string) error {
 	if file == "" {
 		return nil
@@ -214,7 +214,7 @@ func (o *runOptions) checkFlat() error {
 	return nil
 }
 
-// flatten leaves plain files, and returns the exit code that this alone would give.
+// flatten writes the plain files of --flat, and returns the exit code for this step alone.
 func (a *app) flatten(o *runOptions, st *store.Store, results []*reconcile.Result) int {
 	if o.flat == "" {
 		return exit.OK
@@ -229,7 +229,7 @@ func (a *app) flatten(o *runOptions, st *store.Store, results []*reconcile.Resul
 	return exit.OK
 }
 
-// helmOptions say which helm renders, and how.
+// helmOptions are the flags that choose the helm program and its limits.
 type helmOptions struct{ foresee.HelmOptions }
 
 func (o *helmOptions) add(fs *pflag.FlagSet) {
@@ -269,11 +269,11 @@ func (o *runOptions) checkLocked() error {
 	return nil
 }
 
-// renderOptions say what kustomizations and variables become.
+// renderOptions are the flags for variables and for the local directories of sources.
 type renderOptions struct {
 	substitute []string
 	strict     config.OptionalBool
-	sources    []string // those of --source, for commands that have it
+	sources    []string // of --source, for commands that have it
 }
 
 func (o *renderOptions) add(fs *pflag.FlagSet) {
@@ -282,12 +282,12 @@ func (o *renderOptions) add(fs *pflag.FlagSet) {
 	fs.Lookup("substitute-strict").NoOptDefVal = "true"
 }
 
-// addSources is for the commands that fetch nothing.
+// addSources declares --source, for the commands that fetch nothing.
 func (o *renderOptions) addSources(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.sources, "source", nil, "local directory of a source that Kustomizations refer to: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
 }
 
-// unset is what becomes of a variable without a value.
+// unset returns the treatment of variables without a value.
 func (o *renderOptions) unset() render.Unset {
 	switch {
 	case !o.strict.Given:
@@ -298,7 +298,7 @@ func (o *renderOptions) unset() render.Unset {
 	return render.UnsetEmpty
 }
 
-// checkUntrusted refuses flags that give away what --untrusted keeps.
+// checkUntrusted refuses flags that disclose credentials that --untrusted protects.
 func (o *runOptions) checkUntrusted() error {
 	switch {
 	case !o.input.Untrusted:
@@ -312,7 +312,7 @@ func (o *runOptions) checkUntrusted() error {
 	return nil
 }
 
-// reportIgnoredFile reports a configuration that was found, and not read.
+// reportIgnoredFile warns once if a configuration file was found, but not read.
 func (a *app) reportIgnoredFile() {
 	if a.config.Ignored {
 		a.console.Warn("the " + config.Name + " of the repository is not used: --untrusted")
@@ -320,7 +320,7 @@ func (a *app) reportIgnoredFile() {
 	}
 }
 
-// reach is how far the credentials of this machine may go.
+// reach returns the hosts to which the credentials of this machine may be sent.
 func (o *runOptions) reach() auth.Reach {
 	switch {
 	case o.input.Untrusted:
@@ -331,17 +331,17 @@ func (o *runOptions) reach() auth.Reach {
 	return auth.ReachHome
 }
 
-// jobIndex is what Kubernetes gives each Pod of an Indexed Job: its number, from 0.
+// jobIndex is the variable in which Kubernetes passes a Pod of an Indexed Job its number, from 0.
 const jobIndex = "JOB_COMPLETION_INDEX"
 
-// maxShards bounds into how many parts a selection is divided.
+// maxShards is the largest number of shards of a selection.
 const maxShards = 100_000
 
 func (o *inputOptions) addShard(fs *pflag.FlagSet) {
 	fs.StringVar(&o.shardText, "shard", "", "only shard `I/N` of what is selected, from 0/N on; /N takes I from "+jobIndex)
 }
 
-// checkShard reads --shard.
+// checkShard parses --shard. It warns about the number of a Pod without --shard.
 func (o *inputOptions) checkShard(a *app) error {
 	index := a.env.Getenv(jobIndex)
 	if o.shardText == "" {
@@ -355,7 +355,7 @@ func (o *inputOptions) checkShard(a *app) error {
 	return err
 }
 
-// parseShard reads I/N, or /N with the index of a Pod.
+// parseShard parses I/N, or /N with the number of a Pod.
 func parseShard(text, index string) (load.Shard, error) {
 	first, second, found := strings.Cut(text, "/")
 	form := &exit.UsageError{Err: fmt.Errorf("--shard %q is not of the form I/N", text), Advice: "0/4 is the first of four shards; /4 takes the number from " + jobIndex}
@@ -390,7 +390,7 @@ func parseShard(text, index string) (load.Shard, error) {
 	return load.Shard{Index: i, Count: count}, nil
 }
 
-// number reads digits alone.
+// number parses a number that consists of digits alone.
 func number(text string) (int, error) {
 	if strings.Trim(text, "0123456789") != "" {
 		return 0, errors.New("no number")

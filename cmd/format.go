@@ -17,24 +17,24 @@ import (
 
 // formatFlag is -o, the format of stdout.
 type formatFlag struct {
-	format    string // also the default, "" where that depends on who reads
+	format    string // also the default, "" where the default depends on stdout
 	formats   []string
 	people    string // the default on a terminal, where it is yaml elsewhere
-	templates bool   // those of kubectl are formats, too
+	templates bool   // the templates of kubectl are formats, too
 	lenient   bool   // formats that HELMSRC_OUTPUT sets for other commands are the default
 }
 
-// objectFormat is -o of commands that print objects.
+// objectFormat returns -o for commands that print objects.
 func objectFormat() formatFlag {
 	return formatFlag{formats: []string{"yaml", "json", "jsonl", tableFormat, "wide", "name"}, people: tableFormat, templates: true}
 }
 
-// recordFormat is -o of commands that print records, which are no objects.
+// recordFormat returns -o for commands that print records, which are not objects.
 func recordFormat() formatFlag {
 	return formatFlag{formats: records.Formats(), people: tableFormat, templates: true}
 }
 
-// otherFormat is -o of commands that print neither. The first format is the default.
+// otherFormat returns -o for commands that print neither. The first format is the default.
 func otherFormat(formats ...string) formatFlag {
 	return formatFlag{format: formats[0], formats: formats, lenient: true}
 }
@@ -60,7 +60,7 @@ func (o *formatFlag) add(a *app, c *cobra.Command) {
 	}
 }
 
-// addJSON declares the --json that there was before -o json. It stands for a format, unless -o names another one.
+// addJSON declares --json, the former name of -o json. It selects format, unless -o names another one.
 func (o *formatFlag) addJSON(c *cobra.Command, format string) {
 	json := c.Flags().Bool("json", false, "print JSON")
 	hide(c.Flags(), "json")
@@ -74,7 +74,7 @@ func (o *formatFlag) addJSON(c *cobra.Command, format string) {
 	}
 }
 
-// check gives the format its default: what people read, or what other programs read.
+// check sets the default of the format, which depends on whether stdout is a terminal, and validates it.
 func (o *formatFlag) check(env *Env) error {
 	if o.format == "" && o.people != "" {
 		o.format = "yaml"
@@ -96,14 +96,14 @@ func (o *formatFlag) check(env *Env) error {
 	return oneOf("output", o.format, formats...)
 }
 
-// hide leaves flags out of the help: older names, which are still taken.
+// hide hides flags in the help: former names, which still work.
 func hide(fs *pflag.FlagSet, names ...string) {
 	for _, name := range names {
 		fs.Lookup(name).Hidden = true
 	}
 }
 
-// addExitCode declares --exit-code, as git diff and kubectl diff have it, under the names that it had before, too.
+// addExitCode declares --exit-code, as in git diff and kubectl diff, and its former names.
 func addExitCode(fs *pflag.FlagSet, set *bool, when string, older ...string) {
 	fs.BoolVar(set, "exit-code", false, "exit 4 if "+when)
 	for _, name := range older {
@@ -112,7 +112,7 @@ func addExitCode(fs *pflag.FlagSet, set *bool, when string, older ...string) {
 	hide(fs, older...)
 }
 
-// checkChoices refuses values of flags that have only a few, except those of -o, which are not the same for all commands.
+// checkChoices validates the flags with a list of choices, except -o, whose choices differ between commands.
 func checkChoices(fs *pflag.FlagSet) (err error) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if choices := config.Choices(f); choices != nil && f.Name != "output" && f.Value.String() != f.DefValue {
@@ -122,7 +122,7 @@ func checkChoices(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
-// oneOf refuses a flag's value that is not in the list.
+// oneOf returns an error if a flag's value is not in the list.
 func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// The width of help without a terminal, and the limits of what it takes of one.
+// The width of help without a terminal, and the limits of its width on a terminal.
 const (
 	helpColumns    = 80
 	maxHelpColumns = 99
@@ -37,13 +37,13 @@ func commandGroups() []*cobra.Group {
 	}
 }
 
-// flagGroup is a group of flags in the help, with the names of those that belong to it.
+// flagGroup is a group of flags in the help, with the names of its flags.
 type flagGroup struct {
 	title string
 	names []string
 }
 
-// flagGroups are in the order of the help. What no group names comes before them: it is the command's own.
+// flagGroups returns the groups in the order of the help. Flags without a group are printed before them.
 func flagGroups() []flagGroup {
 	return []flagGroup{
 		{"Input flags", []string{"filename", "recursive", "lookup-dir", "source", "source-dir", "follow-sources", "default-namespace", "substitute",
@@ -64,7 +64,7 @@ func flagGroups() []flagGroup {
 	}
 }
 
-// rareFlags are those that few runs set. Help lists them with --all.
+// rareFlags returns the flags that few runs set. Help lists them with --all.
 func rareFlags() []string {
 	return []string{
 		"default-namespace", "no-cross-namespace-refs", "source-dir", "substitute-strict", "flux-version", "shard", "exit-zero",
@@ -82,7 +82,7 @@ type helpPages struct {
 	terminal func() (width, height int, ok bool)
 }
 
-// takeAll takes --all out of arguments that ask for help. Elsewhere it is a flag of a command.
+// takeAll removes --all from arguments that ask for help. In other command lines it is a flag of the command.
 func (h *helpPages) takeAll(args []string) []string {
 	help := len(args) > 0 && args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h")
 	if !help || !slices.Contains(args, "--all") {
@@ -92,7 +92,7 @@ func (h *helpPages) takeAll(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--all" })
 }
 
-// common returns the flags of a set that help lists without --all, and how many it leaves out.
+// common returns the flags of a set that help lists without --all, and the number of those that it omits.
 func (h *helpPages) common(flags *pflag.FlagSet) (*pflag.FlagSet, int) {
 	set, left := pflag.NewFlagSet("", pflag.ContinueOnError), 0
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -107,7 +107,7 @@ func (h *helpPages) common(flags *pflag.FlagSet) (*pflag.FlagSet, int) {
 	return set, left
 }
 
-// grouped divides the flags of a set. Groups without flags are left out.
+// grouped divides the flags of a set into groups, without empty ones.
 func grouped(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
 	groups := append([]flagGroup{{title: "Flags"}}, flagGroups()...)
 	for i, g := range groups {
@@ -124,12 +124,12 @@ func grouped(flags *pflag.FlagSet) (titles []string, sets []*pflag.FlagSet) {
 	return titles, sets
 }
 
-// groupOf is the position of a flag's group after that of the flags without one, which is 0.
+// groupOf returns the position of a flag's group, from 1, or 0 for flags without a group.
 func groupOf(flag string) int {
 	return 1 + slices.IndexFunc(flagGroups(), func(g flagGroup) bool { return slices.Contains(g.names, flag) })
 }
 
-// page prints the help of a command: what it does, in lines that fit, and how it is used.
+// page prints the help of a command: its description, in lines that fit, and its usage.
 func (h *helpPages) page(c *cobra.Command) {
 	columns := h.columns()
 	wide := func(line string) bool { return len(line) > columns }
@@ -142,7 +142,7 @@ func (h *helpPages) page(c *cobra.Command) {
 	c.Printf("%s\n\n%s", strings.Join(about, "\n\n"), c.UsageString())
 }
 
-// usage prints how a command is used, with its commands and flags in groups.
+// usage prints the usage of a command, with its subcommands and flags in groups.
 func (h *helpPages) usage(c *cobra.Command) error {
 	columns := h.columns()
 	var b strings.Builder
@@ -207,7 +207,7 @@ func writeFlags(b *strings.Builder, title string, flags *pflag.FlagSet, columns 
 	}
 }
 
-// columns is the width of the terminal, within bounds.
+// columns returns the width of help: that of the terminal, within limits.
 func (h *helpPages) columns() int {
 	if h.terminal != nil {
 		if width, _, ok := h.terminal(); ok {
@@ -217,7 +217,7 @@ func (h *helpPages) columns() int {
 	return helpColumns
 }
 
-// flagHint offers the flag that may be meant, else the help.
+// flagHint returns the name of a similar flag, else a reference to the help.
 func flagHint(c *cobra.Command, err error) string {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
@@ -231,7 +231,7 @@ func flagHint(c *cobra.Command, err error) string {
 	return fmt.Sprintf("see '%s --help'", c.CommandPath())
 }
 
-// nearestFlag is the flag of a command that is spelled nearly so, or that begins or is begun so.
+// nearestFlag returns the flag of a command with a similar name, or one of which either name begins with the other.
 func nearestFlag(c *cobra.Command, name string) (string, bool) {
 	var names []string
 	add := func(f *pflag.Flag) {

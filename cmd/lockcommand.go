@@ -76,7 +76,7 @@ a version moved, 4 the lock file is out of date or, with --exit-code, it changed
 			return exit.Usage, exit.Usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
 		}
 		o.run.Reconcile.Offline = o.run.Reconcile.Offline || o.Check
-		o.run.cache.none = o.run.cache.none || o.Verify // the servers are asked, and not what they said before
+		o.run.cache.none = o.run.cache.none || o.Verify // the servers are asked again, without their earlier answers
 		if err := o.run.begin(a, args); err != nil {
 			return exit.Usage, err
 		}

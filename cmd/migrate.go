@@ -94,7 +94,7 @@ unreadable input, 4 with --exit-code or --check, something changed or would chan
 }
 
 func (a *app) migrate(ctx context.Context, o *migrateOptions) (int, error) {
-	// A Secret that only the cluster has is the same on both sides.
+	// A Secret that exists only in the cluster is the same on both sides.
 	if o.run.Reconcile.MissingSecrets == credential.MissingFail {
 		o.run.Reconcile.MissingSecrets = credential.MissingAnonymous
 	}
@@ -109,7 +109,7 @@ func (a *app) migrate(ctx context.Context, o *migrateOptions) (int, error) {
 	return code, cmp.Or(printed, err)
 }
 
-// print prints what became of the files.
+// print prints the changes, or the diffs of a dry run.
 func (o *migrateOptions) print(a *app, m *migration.Migration) error {
 	sumEdits(a.console, m, o.DryRun || o.Check)
 	if o.DryRun {
@@ -125,7 +125,7 @@ func (o *migrateOptions) print(a *app, m *migration.Migration) error {
 	return migratedColumns().Print(a.env.Stdout, o.format.format, a.paper, list)
 }
 
-// sumEdits prints how much was edited, or would be.
+// sumEdits prints the number of changes and files.
 func sumEdits(to *console.Console, m *migration.Migration, dry bool) {
 	verb := "edited"
 	if dry {

@@ -129,7 +129,7 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 	return o.run.read(a, args)
 }
 
-// manifests reports whether any are given. A bundle can be copied without.
+// manifests reports whether manifests are given. A bundle can be copied without them.
 func (o *mirrorOptions) manifests(args []string) bool {
 	return o.run.Lock.From == nil || len(o.run.input.files)+len(args) > 0
 }
@@ -177,7 +177,7 @@ func (m *mirroring) run(ctx context.Context, args []string) (code int, err error
 	return m.report(ctx, code, mirroredColumns().Print(m.app.env.Stdout, m.options.format.format, m.app.paper, copies))
 }
 
-// copy sends what is not there, and returns what became of everything.
+// copy uploads the missing content, and returns the state of each copy and the exit code.
 func (m *mirroring) copy(ctx context.Context) ([]*bundle.Copy, int, error) {
 	o := m.o.Options
 	o.Lock.From, o.Reconcile.Offline, o.CacheDir, o.Reconcile.Cache = nil, false, "", nil
@@ -216,7 +216,7 @@ func (m *mirroring) copy(ctx context.Context) ([]*bundle.Copy, int, error) {
 	return copies, code, nil
 }
 
-// say says what became of a copy, and returns the exit code of that.
+// say prints the state of a copy, and returns its exit code.
 func (m *mirroring) say(c *bundle.Copy) int {
 	if c.Err == nil {
 		if c.State != bundle.Present {
@@ -241,10 +241,10 @@ func mirroredColumns() *records.Columns[*bundle.Copy] {
 	}
 }
 
-// redirected is a source that may get another URL.
+// redirected is the new URL of a source, or the reason why it keeps its URL.
 type redirected struct {
 	url, refusal string
-	locked       []lock.Entry // what its charts are locked to in the mirror
+	locked       []lock.Entry // the entries of its charts in the mirror
 }
 
 // redirect edits the sources in the manifests, and the lock file. It returns the exit code.
@@ -280,12 +280,12 @@ func (m *mirroring) redirect(ctx context.Context) int {
 	return edits.Code
 }
 
-// cluster finds out where the sources of a cluster are mirrored.
+// cluster records where the sources of a cluster are mirrored.
 func (m *mirroring) cluster(in *load.Input) {
 	for _, obj := range in.Inventory.Objects() {
 		adm, err := in.Inventory.Admit(obj)
 		if err != nil {
-			continue // it was reported, and nothing is edited then
+			continue // it was reported, and no file is edited
 		}
 		entry := m.entries[carried{in, inventory.KeyOf(obj)}]
 		switch obj.Kind {
@@ -312,7 +312,7 @@ func (m *mirroring) cluster(in *load.Input) {
 	}
 }
 
-// stays says that a source is left as it is, once.
+// stays warns, once, that a source keeps its URL.
 func (m *mirroring) stays(obj *manifest.Object, why string) {
 	line := fmt.Sprintf("%s stays: %s", obj, why)
 	if !m.stay[line] {
@@ -321,7 +321,7 @@ func (m *mirroring) stays(obj *manifest.Object, why string) {
 	}
 }
 
-// use records that an object gets its chart from a source.
+// use records that user, an object, gets its chart from a source.
 func (m *mirroring) use(in *load.Input, source, user *manifest.Object, entry *lock.Entry) {
 	key := carried{in, inventory.KeyOf(source)}
 	s := m.sources[key]
@@ -348,7 +348,7 @@ func (m *mirroring) use(in *load.Input, source, user *manifest.Object, entry *lo
 	s.locked = append(s.locked, inMirror(*entry, m.options.to, s.url, m.from.Names[i]))
 }
 
-// inMirror is an entry of what is called n in a mirror.
+// inMirror returns the lock entry of a chart after its copy to the mirror under the name n.
 func inMirror(e lock.Entry, prefix, source string, n bundle.Name) lock.Entry {
 	if e.Digest != "" { // of an archive, which is a layer now
 		e.LayerDigest, e.Digest, e.Published = e.Digest, "", ""
@@ -362,7 +362,7 @@ func inMirror(e lock.Entry, prefix, source string, n bundle.Name) lock.Entry {
 	return e
 }
 
-// source is what is known of a source, which may be nothing.
+// source returns the new URL of a source. It is the zero value for a source that is not mirrored.
 func (m *mirroring) source(o *migrate.Object) redirected {
 	i, _ := strconv.Atoi(o.Cluster) // the number of an input
 	return m.sources[carried{m.all.Inputs[i], store.NewKey(o.Kind, o.Namespace, o.Name)}]

@@ -66,21 +66,21 @@ failures that may pass on a retry, 130 interrupted.`,
 	return c
 }
 
-// choosing are the flags of a command that stops once versions are known.
+// choosing returns the options of a command that stops once versions are chosen.
 func choosing() *runOptions {
 	o := &runOptions{}
 	o.Reconcile.Until = reconcile.Choose
 	return o
 }
 
-// asking are those of a command that asks what is published.
+// asking returns the options of a command that lists published versions.
 func asking() *runOptions {
 	o := choosing()
 	o.Reconcile.List = true
 	return o
 }
 
-// addListing declares the flags of the commands that ask what is published.
+// addListing declares the flags of the commands that list published versions.
 func (o *runOptions) addListing(c *cobra.Command) {
 	o.input.add(c.Flags())
 	o.input.addLookup(c.Flags())

@@ -97,7 +97,7 @@ retry.`,
 
 func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 	a.worker.Purpose.Foresees = true
-	// A Secret that only the cluster has blocks nothing: its values are the same on both sides.
+	// A Secret that exists only in the cluster is no obstacle: its values are the same on both sides.
 	if o.run.Reconcile.MissingSecrets == credential.MissingFail {
 		o.run.Reconcile.MissingSecrets = credential.MissingAnonymous
 	}
@@ -137,7 +137,7 @@ func (a *app) plan(ctx context.Context, o *planOptions) (int, error) {
 	return a.conclude(ctx, &o.run, run, planOutputs(p), code, printed)
 }
 
-// planOutputs are what a step of GitHub Actions wants to know of a plan.
+// planOutputs returns the outputs of a step of GitHub Actions for a plan.
 func planOutputs(p *plan.Plan) []publish.Output {
 	outputs := []publish.Output{{Name: "plan-changed", Value: strconv.FormatBool(p.Changed())}}
 	for _, action := range plan.Actions() {
@@ -166,7 +166,7 @@ func (o *planOptions) print(a *app, p *plan.Plan) error {
 	return tabulatePlan(a.env.Stdout, a.paper, p, o.format.format == "wide")
 }
 
-// shownName is the name of a HelmRelease, with the group of one of Flux 1.
+// shownName returns the name of a HelmRelease, with the kind if it is one of Flux 1.
 func shownName(c *plan.Change) string {
 	if c.Kind == "" {
 		return c.Name
@@ -174,7 +174,7 @@ func shownName(c *plan.Change) string {
 	return strings.ToLower(c.Kind) + "/" + c.Name
 }
 
-// releaseName is the same with its namespace.
+// releaseName returns the name of a HelmRelease with its namespace, and with the kind if it is one of Flux 1.
 func releaseName(c *plan.Change) string {
 	return strings.TrimSuffix(shownName(c), c.Name) + c.Namespace + "/" + c.Name
 }
@@ -205,7 +205,7 @@ func tabulatePlan(w io.Writer, paper table.Style, p *plan.Plan, wide bool) error
 		}
 		rows = append(rows, row)
 	}
-	paper.Wrap = true // why something happens is what a plan is about
+	paper.Wrap = true // the reasons are the content of a plan
 	if wide {
 		paper.Columns = 0
 	}

@@ -23,13 +23,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// reportOptions say where else goes what was found.
+// reportOptions are the flags of reports, which go to files, to stdout or to GitHub Actions.
 type reportOptions struct {
 	publish.Reports
 	reports []string
-	stdout  bool // is free for a report
-	billed  bool // bills of materials are among the formats: the command knows what objects were resolved to
-	images  bool // these list images
+	stdout  bool // stdout is free for a report
+	billed  bool // bills of materials are among the formats: the command knows the resolved charts
+	images  bool // bills of materials list images
 }
 
 func (o *reportOptions) formats() []string {
@@ -39,7 +39,7 @@ func (o *reportOptions) formats() []string {
 	return slices.Sorted(slices.Values(slices.Concat(report.Formats(), report.Bills())))
 }
 
-// addBilled is add for a command that writes bills of materials, also with the images that a text names unless it is empty.
+// addBilled is add for a command that writes bills of materials, with --images if images, its description, is not empty.
 func (o *reportOptions) addBilled(fs *pflag.FlagSet, images string) {
 	o.billed = true
 	o.add(fs)
@@ -48,10 +48,10 @@ func (o *reportOptions) addBilled(fs *pflag.FlagSet, images string) {
 	}
 }
 
-// annotatedImages are those that the bills of most commands can list.
+// annotatedImages describes the images that the bills of materials of most commands can list.
 const annotatedImages = "charts name in the annotation " + listing.ImagesAnnotation
 
-// findingsAnnotation is on a command whose stdout is for findings, or free for a report.
+// findingsAnnotation marks a command whose stdout is for findings, or free for a report.
 const findingsAnnotation = "helmsrc.dev/findings"
 
 func (o *reportOptions) add(fs *pflag.FlagSet) {
@@ -60,8 +60,8 @@ func (o *reportOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.NoGitHub, "no-github", false, "under GitHub Actions, leave annotations, step summary and outputs alone")
 }
 
-// check reads the values, before anything is done. Standard output takes a report only
-// from commands that print nothing there.
+// check parses the values, before the command does anything. Standard output takes a report only from commands that print
+// nothing there.
 func (o *reportOptions) check(stdoutTaken bool) error {
 	for _, text := range o.reports {
 		format, file, _ := strings.Cut(text, "=")
@@ -93,7 +93,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 	return nil
 }
 
-// outlined adds to a run what its page shows beside findings and objects.
+// outlined adds to a run the outlines and outdated charts, if its page shows them.
 func (a *app) outlined(o *reportOptions, run *report.Run, inputs []*load.Input, results []*reconcile.Result) *report.Run {
 	if a.publisher.ShowsTrees(&o.Reports) {
 		run.Outline, run.Outdated = trace.Tracer{Console: a.console}.Outlines(inputs, run.Objects), a.lister.Outdated(results)
@@ -101,8 +101,8 @@ func (a *app) outlined(o *reportOptions, run *report.Run, inputs []*load.Input, 
 	return run
 }
 
-// reportFailure reports what ended a command before there was a run to report: a reader who
-// waits for a report gets one.
+// reportFailure reports the error that ended a command before it had a run to report, so that every requested report is
+// written.
 func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	var o reportOptions
 	var failed error
@@ -117,9 +117,9 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 		o.Findings, _ = c.Flags().GetString("output")
 	}
 	if o.check(!lists || o.ListsFindings()) != nil {
-		o.Targets = nil // that is what the error is about, or would be the next one
+		o.Targets = nil // the error is about the reports, or writing them would fail, too
 	}
-	// There is nothing to list, and a list of nothing would look whole.
+	// There are no components to list, and an empty bill of materials would look complete.
 	o.Targets = slices.DeleteFunc(o.Targets, func(t publish.Target) bool { return slices.Contains(report.Bills(), t.Format) })
 	a.command = c.Name()
 	f := validate.New(nil, finding.NoRun, err.Error(), "", manifest.Excerpt{})
@@ -130,8 +130,7 @@ func (a *app) reportFailure(c *cobra.Command, err error, code int) int {
 	return a.report(c.Context(), &o, run, nil, code)
 }
 
-// report writes the reports of a run that is over. It returns the exit code: a report that is missing is a failure, whatever else
-// may be forgiven.
+// report writes the reports of a finished run. It returns the exit code: a missing report is a failure, also with --exit-zero.
 func (a *app) report(ctx context.Context, o *reportOptions, run *report.Run, outputs []publish.Output, code int) int {
 	a.reported = true
 	run.Command, run.Version, run.Started, run.Duration = a.command, versionString(), a.began, a.now().Sub(a.began)

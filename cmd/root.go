@@ -22,7 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// app is what the subcommands of one run share. Run makes it; the chosen command changes it, in one goroutine,
+// app holds the state that the subcommands of one run share. Run makes it; the chosen command changes it, in one goroutine,
 // and it ends with the process.
 type app struct {
 	env     *Env
@@ -37,13 +37,13 @@ type app struct {
 	worker    session.Worker
 	publisher publish.Publisher
 	lister    listing.Lister
-	reported  bool        // that there was a run
+	reported  bool        // a run was reported
 	paper     table.Style // of stdout
 	help      helpPages
 }
 
-// Run runs one command line and returns its exit code. It never exits the
-// process, and it reads nothing from it but env.
+// Run runs one command line and returns its exit code. It never exits the process, and reads from the process only through
+// env.
 func Run(ctx context.Context, env *Env) int {
 	if !readByRunner(env) {
 		return runCommand(ctx, env)
@@ -58,7 +58,7 @@ func Run(ctx context.Context, env *Env) int {
 	return code
 }
 
-// readByRunner reports whether GitHub Actions may read stdout: everything but a regular file, as a pipe may lead there.
+// readByRunner reports whether GitHub Actions may read stdout: always, unless stdout is a regular file. A pipe may lead there.
 func readByRunner(env *Env) bool {
 	return env.Getenv("GITHUB_ACTIONS") == "true" && (env.Kept == nil || !env.Kept())
 }
@@ -140,7 +140,7 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 	root.SetVersionTemplate(versionLine())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if args := a.env.Args; cmd == root && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-			return noSubcommand(cmd, args) // the flag is of a command that is misspelled
+			return noSubcommand(cmd, args) // the flag belongs to a misspelled command
 		}
 		return &exit.UsageError{Err: err, Advice: flagHint(cmd, err)}
 	})
@@ -187,7 +187,7 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 	return root
 }
 
-// newHelpCommand is cobra's, except for words that are no command.
+// newHelpCommand returns the help command of cobra, with an error for words that are not a command.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -217,7 +217,7 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// noSubcommand refuses words that are no subcommand, and names the nearest one.
+// noSubcommand returns an error for words that are not a subcommand, and names the nearest one.
 func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -232,8 +232,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	return &exit.UsageError{Err: fmt.Errorf("unknown command %q", args[0]), Advice: hint}
 }
 
-// runner adapts a subcommand's run function: its exit code is kept in the app,
-// its error travels up to Run.
+// runner adapts the run function of a subcommand to cobra: it keeps the exit code in the app, and returns the error to Run.
 func (a *app) runner(run func(ctx context.Context, args []string) (int, error)) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		code, err := run(cmd.Context(), args)
@@ -242,15 +241,15 @@ func (a *app) runner(run func(ctx context.Context, args []string) (int, error)) 
 	}
 }
 
-// warnInsecure says on each run of a command that it verifies no server.
+// warnInsecure warns on each run of a command that server certificates are not verified.
 func warnInsecure(c *cobra.Command, to *console.Console) {
 	if skip, err := c.Flags().GetBool(config.InsecureFlag); err == nil && skip {
 		to.Warn("--" + config.InsecureFlag + ": server certificates are not verified, so what is fetched may come from anyone; no login of this machine is used")
 	}
 }
 
-// programName is how people call the program, made of the first word of its command line: an executable called
-// flux-helmsrc is the plugin of the Flux CLI that is called "flux helmsrc", and kubectl has plugins, too.
+// programName returns the name by which people call the program, from the first word of its command line: an executable called
+// flux-helmsrc is the plugin of the Flux CLI that is called "flux helmsrc". kubectl has plugins, too.
 func programName(arg0 string) string {
 	name := filepath.Base(filepath.FromSlash(arg0))
 	if ext := filepath.Ext(name); strings.EqualFold(ext, ".exe") {
@@ -266,7 +265,7 @@ func programName(arg0 string) string {
 	return name
 }
 
-// callAs makes the usage texts of all commands name the program as it was called.
+// callAs replaces the name of the program in the usage texts of all commands.
 func callAs(root *cobra.Command, program string) {
 	if program == "helmsrc" {
 		return

@@ -30,18 +30,18 @@ type runOptions struct {
 	session.Batch
 	input   inputOptions
 	output  formatFlag
-	events  bool // are printed, too
+	events  bool // events are printed, too
 	store   storeOptions
 	cache   cacheOptions
 	ambient config.Ambient
 	report  reportOptions
 	flat    string // the directory of plain files
-	edits   bool   // manifests
-	// asksNothing is a flag of the command that has it ask no server, as --offline does, "" for none.
+	edits   bool   // manifests are edited
+	// asksNothing is a flag of the command that makes it offline, as --offline does, "" if it has no such flag.
 	asksNothing string
 }
 
-// begin completes what the flags say by what the command line says else.
+// begin completes the options from the flags, and parses the arguments.
 func (o *runOptions) begin(a *app, args []string) error {
 	if err := o.complete(a); err != nil {
 		return err
@@ -49,13 +49,13 @@ func (o *runOptions) begin(a *app, args []string) error {
 	return o.read(a, args)
 }
 
-// read says what is read.
+// read parses the arguments, and sets which files and objects are read.
 func (o *runOptions) read(a *app, args []string) (err error) {
 	o.Load, err = a.loadOptions(&o.input, args, o.store.Dir)
 	return err
 }
 
-// complete refuses values that no flag can refuse by itself, and fills in what follows from the flags.
+// complete validates the values that no flag type validates, and sets the options that follow from flags.
 func (o *runOptions) complete(a *app) error {
 	o.Reconcile.Offline = o.Reconcile.Offline || o.Lock.From != nil
 	o.Lock.Locked, o.Lock.Usual = o.Lock.Locked || o.Lock.From != nil, a.config.Beside(lock.FileName)
@@ -72,7 +72,7 @@ func (o *runOptions) complete(a *app) error {
 	return o.findCache(a)
 }
 
-// findCache says where the cache is.
+// findCache sets the directory and the options of the cache.
 func (o *runOptions) findCache(a *app) (err error) {
 	o.Cache = o.cache.options(a, o.Reconcile.Refresh)
 	if o.CacheDir = ""; o.cache.none || o.Lock.From != nil {
@@ -84,12 +84,12 @@ func (o *runOptions) findCache(a *app) (err error) {
 	return err
 }
 
-// deadline ends a run with its --timeout.
+// deadline returns a context that ends with the run's --timeout.
 func (o *runOptions) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, o.Timeout, fetch.NewTimeout("--timeout", o.Timeout))
 }
 
-// runReconciliation reconciles what is selected in each cluster, and hands the results to print.
+// runReconciliation reconciles the selected objects of each cluster, and passes the results to print.
 func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []string, print func([]*reconcile.Result) error) (int, error) {
 	a.worker.Purpose = session.Purpose{Chooses: o.Reconcile.Until == reconcile.Choose, Lists: o.Reconcile.List, Verifies: o.Reconcile.Verify, Edits: o.edits}
 	if err := o.begin(a, args); err != nil {
@@ -121,7 +121,7 @@ func (a *app) runReconciliation(ctx context.Context, o *runOptions, args []strin
 	return a.conclude(ctx, o, a.outlined(&o.report, run, all.Inputs, all.Results), o.outputs(), code, printed)
 }
 
-// bill makes the components of bills of materials, with what is in a store. It is nil if none are wanted.
+// bill returns the writer of components for bills of materials, with artifacts of st. It is nil if no bill is written.
 func (o *runOptions) bill(a *app, st *store.Store) *listing.Bill {
 	if !o.report.Bills() {
 		return nil
@@ -132,7 +132,7 @@ func (o *runOptions) bill(a *app, st *store.Store) *listing.Bill {
 	return &listing.Bill{Lister: a.lister, Images: o.report.images, Store: st}
 }
 
-// conclude writes the reports of a run, and returns its exit code. What was printed may have failed.
+// conclude writes the reports of a run, and returns its exit code, and the error of an earlier print to stdout, if any.
 func (a *app) conclude(ctx context.Context, o *runOptions, run *report.Run, outputs []publish.Output, code int, printed error) (int, error) {
 	code = a.report(ctx, &o.report, run, outputs, o.input.forgiven(code))
 	if printed != nil {
@@ -141,7 +141,7 @@ func (a *app) conclude(ctx context.Context, o *runOptions, run *report.Run, outp
 	return code, nil
 }
 
-// outputs are what a step of GitHub Actions wants to know besides what was found.
+// outputs returns the outputs of a step of GitHub Actions, besides those of the findings.
 func (o *runOptions) outputs() []publish.Output {
 	if o.Reconcile.Until == reconcile.Choose {
 		return nil
@@ -153,19 +153,19 @@ func (o *runOptions) outputs() []publish.Output {
 	return []publish.Output{{Name: "artifacts-path", Value: dir}}
 }
 
-// sum prints the last line of a run, with the time that it took.
+// sum prints the last line of a run, with its duration.
 func (a *app) sum(text string) {
 	elapsed := a.env.Now().Sub(a.started).Round(100 * time.Millisecond)
 	a.console.Info(console.Subject{}, fmt.Sprintf("%s in %.1fs", text, elapsed.Seconds()))
 }
 
-// printDocuments writes the documents in the order of the results.
+// printDocuments returns a function that prints the documents, in the order of the results.
 func (a *app) printDocuments(format string, events bool) func([]*reconcile.Result) error {
 	return func(results []*reconcile.Result) error {
 		var rows overview.Table
 		shown := status.Format(format)
 		if format == tableFormat {
-			shown = status.Wide // of events
+			shown = status.Wide // for events
 		}
 		encoder, err := status.NewEncoder(a.env.Stdout, shown, a.now())
 		if err != nil {
@@ -176,7 +176,7 @@ func (a *app) printDocuments(format string, events bool) func([]*reconcile.Resul
 			if err != nil {
 				return err
 			}
-			r.Object.Object.Secrets = a.console.Secrets() // one that is remembered knows of none
+			r.Object.Object.Secrets = a.console.Secrets() // a recorded object has no Secrets yet
 			doc, err := r.Document()
 			if err != nil {
 				return err
@@ -212,10 +212,10 @@ func (a *app) printDocuments(format string, events bool) func([]*reconcile.Resul
 	}
 }
 
-// tableFormat has a row of each release.
+// tableFormat is the format with a row for each release.
 const tableFormat = "table"
 
-// concealedTexts copies what an event says about an artifact: its revision may be made of a Secret's value.
+// concealedTexts copies the texts of an event, without values of Secrets, which may be part of an artifact's revision.
 func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]string {
 	if texts == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/render"
 )
 
-// loadOptions says what the command line asks to be read.
+// loadOptions returns the files and objects that the command line selects.
 func (a *app) loadOptions(o *inputOptions, args []string, artifactsDir string) (*load.Options, error) {
 	given, err := splitArguments(args, len(o.files) == 0)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a *app) loadOptions(o *inputOptions, args []string, artifactsDir string) (
 	return &options, nil
 }
 
-// readClusters reads the manifests of all clusters that the command line chooses.
+// readClusters reads the manifests of all clusters that the command line selects.
 func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, artifactsDir string) ([]*load.Input, error) {
 	options, err := a.loadOptions(o, args, artifactsDir)
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, 
 	return a.worker.Inputs(ctx, options)
 }
 
-// readSelected is readClusters for a command that is about selected objects: one has to be.
+// readSelected is readClusters for a command that needs a selected object. It is an error if nothing is selected.
 func (a *app) readSelected(ctx context.Context, o *inputOptions, args []string, artifactsDir string) ([]*load.Input, error) {
 	inputs, err := a.readClusters(ctx, o, args, artifactsDir)
 	if err == nil {
@@ -65,7 +65,7 @@ func (a *app) readSelected(ctx context.Context, o *inputOptions, args []string, 
 	return inputs, err
 }
 
-// nothingToRead is a command line without a file, unless one was meant.
+// nothingToRead returns the error of a command line without files. Its advice names the mistake, if it can be guessed.
 func nothingToRead(selectors []load.Selector) error {
 	e := &exit.UsageError{Err: errors.New("no manifests to read"), Advice: "name files or directories with -f, or - for stdin"}
 	if len(selectors) > 1 {

@@ -15,16 +15,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// arguments are what a command line names without a flag.
+// arguments are the arguments of a command without a flag.
 type arguments struct {
-	dirs      []string // read like those of -f
-	files     []string // as pre-commit passes them: they need not be manifests
+	dirs      []string // read like the values of -f
+	files     []string // from pre-commit; they need not be manifests
 	selectors []load.Selector
 }
 
-// splitArguments takes the arguments that are manifest files or directories for -f
-// values, and the others as selectors. A directory that could be the name of an object is
-// one where alone says that nothing else is read.
+// splitArguments divides arguments into manifest files, directories and selectors. A word that may be a directory or the name
+// of an object is a directory if alone is set, which means that no other files are read.
 func splitArguments(args []string, alone bool) (arguments, error) {
 	var a arguments
 	for _, arg := range args {
@@ -53,8 +52,7 @@ func namesFiles(args []string) bool {
 	return err == nil && len(given.files)+len(given.dirs) > 0
 }
 
-// splitNames takes values of -f apart at commas, as kubectl does. A file whose name has
-// one is named by itself.
+// splitNames splits values of -f at commas, as kubectl does, except for the name of an existing file that contains a comma.
 func splitNames(values []string) []string {
 	var names []string
 	for _, value := range values {
@@ -67,12 +65,12 @@ func splitNames(values []string) []string {
 	return names
 }
 
-// calledManifest reports whether an argument looks like a file.
+// calledManifest reports whether an argument has the extension of a manifest file.
 func calledManifest(arg string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(arg))
 }
 
-// meant is a hint about an argument that is no object: it may be meant as a file.
+// meant returns advice about an argument that is not an object, but may be a file.
 func meant(text string) string {
 	switch {
 	case file.Exists(text):
@@ -83,7 +81,7 @@ func meant(text string) string {
 	return ""
 }
 
-// parseSource reads a --source value, KIND/[NAMESPACE/]NAME=PATH.
+// parseSource parses a --source value, KIND/[NAMESPACE/]NAME=PATH.
 func parseSource(text string) (load.Selector, string, error) {
 	ref, path, found := strings.Cut(text, "=")
 	if !found || path == "" {
@@ -102,8 +100,8 @@ func parseSource(text string) (load.Selector, string, error) {
 	return s, path, checkSourceDir(s.Kind, text, path)
 }
 
-// checkSourceDir refuses what cannot stand in for a source of this kind: it is a slip on the command line, and no fault
-// of the source.
+// checkSourceDir returns an error if a path cannot replace a source of this kind: a mistake on the command line is no fault of
+// the source.
 func checkSourceDir(kind, text, path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -126,8 +124,8 @@ func sourceDirHint(kind string) string {
 	return "the working tree, or what stands in for it"
 }
 
-// holdsCharts reports whether a directory can be a Helm repository. One that cannot be read is left to those who read
-// it.
+// holdsCharts reports whether a directory can be a Helm repository. It is true for an unreadable directory, whose reader
+// reports the error.
 func holdsCharts(dir string) bool {
 	entries, err := file.ReadDir(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
@@ -135,13 +133,13 @@ func holdsCharts(dir string) bool {
 	})
 }
 
-// noChartsIn names the directory below that has charts, if one of those directly below has.
+// noChartsIn returns the error of a directory without charts. It names a directory directly below that has charts.
 func noChartsIn(text, dir string) error {
 	e := &exit.UsageError{
 		Err:    fmt.Errorf("--source %s: the directory holds neither an index.yaml nor a chart archive (.tgz)", text),
 		Advice: "package a chart into it with 'helm package', or name another directory",
 	}
-	below, _ := file.ReadDir(dir) // unreadable: there is nothing to offer
+	below, _ := file.ReadDir(dir) // unreadable: no directory to offer
 	for _, entry := range below {
 		if at := filepath.Join(dir, entry.Name()); entry.IsDir() && holdsCharts(at) {
 			e.Advice = at + " does: name that directory"

@@ -77,7 +77,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, format string, storag
 	return a.report(ctx, reports, a.worker.Report(objects), nil, o.forgiven(code)), errors.Join(printed, err)
 }
 
-// openRecorded opens the artifacts directory, which has to be closed, and selects what the command line names.
+// openRecorded opens the artifacts directory and selects the named records. The caller must close the directory.
 func (a *app) openRecorded(ctx context.Context, o *inputOptions, storage *storeOptions, args []string) (*recorded.Directory, *recorded.Selection, error) {
 	dir, err := recorded.Open(&a.worker, &storage.StoreOptions)
 	if err != nil {
@@ -94,9 +94,9 @@ func (a *app) openRecorded(ctx context.Context, o *inputOptions, storage *storeO
 	return dir, found, nil
 }
 
-// selectRecorded returns what is recorded of what the command line names: objects of manifests if there are any.
+// selectRecorded returns the named records, or the records of the selected objects if manifests are given.
 func (a *app) selectRecorded(ctx context.Context, o *inputOptions, dir *recorded.Directory, storage *storeOptions, args []string) (*recorded.Selection, error) {
-	given, err := splitArguments(args, false) // without -f an argument is what is recorded
+	given, err := splitArguments(args, false) // without -f an argument names a record
 	if err != nil {
 		return nil, err
 	}

@@ -2,8 +2,8 @@
 
 package cmd
 
-// onSuspension does nothing: programs are not suspended here.
+// onSuspension does nothing: this system does not suspend programs.
 func onSuspension(func(suspend func())) {}
 
-// foreground is always true: there are no jobs here.
+// foreground is always true: this system has no jobs.
 func foreground(int) bool { return true }

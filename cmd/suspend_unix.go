@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stoppedWithin is how long it may take to stop. A process that no shell looks after is not stopped at all.
+// stoppedWithin is the longest time until the process stops. A process without a shell that manages it is not stopped at all.
 const stoppedWithin = 100 * time.Millisecond
 
-// onSuspension has suspended called whenever the user puts the program aside, with Ctrl-Z, to suspend it when it is ready.
-// That goes on until the process ends: once a program has subscribed to it, Go never restores the signal's default action.
+// onSuspension calls suspended whenever the user presses Ctrl-Z. The callee calls suspend when it is ready to stop. The
+// subscription lasts until the process ends: Go never restores the default action of a signal once a program subscribed to it.
 func onSuspension(suspended func(suspend func())) {
 	if signal.Ignored(syscall.SIGTSTP) {
 		return
@@ -29,14 +29,14 @@ func onSuspension(suspended func(suspend func())) {
 	}()
 }
 
-// foreground is false of a job in the background. A terminal that no shell manages has none.
+// foreground is false for a job in the background. It is true if no shell manages the terminal.
 func foreground(terminal int) bool {
 	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
 }
 
-// suspend stops the process and returns when it goes on. It sends the signal that stops background readers,
-// to which this program has not subscribed. Unlike SIGSTOP that does nothing to a process that no shell could continue.
+// suspend stops the process and returns when the process continues. It sends SIGTTIN, to which this program has not
+// subscribed. Unlike SIGSTOP, SIGTTIN does nothing to a process that no shell could continue.
 func suspend() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

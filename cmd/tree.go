@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/trace"
 )
 
-// treeFormat draws an outline for people.
+// treeFormat is the format of an outline for people.
 const treeFormat = "tree"
 
 func newTreeCommand(a *app) *cobra.Command {

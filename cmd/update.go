@@ -23,7 +23,7 @@ import (
 type updateOptions struct {
 	level    string
 	dryRun   bool
-	check    bool // dryRun and exitCode, and the changes instead of a diff
+	check    bool // dryRun and exitCode, with a list of changes instead of a diff
 	exitCode bool
 	group    bool
 	format   formatFlag
@@ -106,7 +106,7 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 	return code, err
 }
 
-// print prints what became of the files.
+// print prints the changes, or the diffs of a dry run.
 func (o *updateOptions) print(a *app, u *update.Update) error {
 	verb := "set"
 	if o.dryRun || o.check {
@@ -146,7 +146,7 @@ func changeColumns() *records.Columns[update.Change] {
 	}
 }
 
-// messages are those of one commit for each chart, in the order of the changes.
+// messages returns a commit message for each chart, in the order of the changes.
 func messages(changes []update.Change) string {
 	var charts []string
 	by := map[string][]update.Change{}

@@ -116,7 +116,7 @@ func (a *app) validate(ctx context.Context, o *inputOptions, reports *reportOpti
 	return a.report(ctx, reports, a.outlined(reports, a.worker.Report(v.Objects), inputs, nil), nil, o.forgiven(v.Code)), nil
 }
 
-// machine reports whether a report is written that carries fixes.
+// machine reports whether a report is written in a format that holds fixes.
 func (o *reportOptions) machine() bool {
 	return slices.ContainsFunc(o.Targets, func(t publish.Target) bool { return t.Format == "sarif" })
 }
@@ -136,8 +136,8 @@ func (a *app) listUnreached(ctx context.Context, o *inputOptions, args []string)
 	return inputs[0].Code, nil
 }
 
-// reportUnreached says how many files nothing applies. Of files that were passed it says so by name: they are judged by
-// themselves.
+// reportUnreached reports the number of files that nothing applies, or their names if they were passed as arguments: each of
+// them is checked on its own.
 func reportUnreached(to *console.Console, unreached []string, passed bool) {
 	switch {
 	case len(unreached) == 0:

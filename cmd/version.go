@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// version is set by the linker in releases; other builds report their module's.
+// version is set by the linker in releases; other builds report the version of the module.
 var version = ""
 
 func newVersionCommand(a *app) *cobra.Command {
@@ -34,7 +34,7 @@ func newVersionCommand(a *app) *cobra.Command {
 	return c
 }
 
-// printVersion prints what --version prints, or the same for programs.
+// printVersion prints the output of --version, in a format for people or for programs.
 func (a *app) printVersion(format string) (int, error) {
 	about := struct {
 		Version   string `json:"version"`
@@ -62,7 +62,7 @@ func versionLine() string {
 	return fmt.Sprintf("helmsrc %s %s %s/%s\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-// versionString is the release's version, or what the build knows of itself.
+// versionString returns the version of the release, or that of the module in other builds.
 func versionString() string {
 	if version != "" {
 		return version

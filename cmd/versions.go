@@ -65,7 +65,7 @@ object or unreadable input, 5 a retry may help, 130 interrupted.`,
 	return c
 }
 
-// onlyPublished is the one result with a list of versions. It is nil without an error if there was a failure, which is
+// onlyPublished returns the only result with a list of versions. It returns nil without an error after a failure, which was
 // reported.
 func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 	var found []*reconcile.Result
@@ -97,12 +97,12 @@ func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 	}
 }
 
-// severalError is that more than one object is selected of a cluster.
+// severalError reports that more than one object of a cluster is selected.
 type severalError struct{ text string }
 
 func (e *severalError) Error() string { return e.text }
 
-// byCluster divides results, in their order.
+// byCluster groups results by cluster, in their order.
 func byCluster(results []*reconcile.Result) [][]*reconcile.Result {
 	var all [][]*reconcile.Result
 	for i, r := range results {

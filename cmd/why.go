@@ -83,8 +83,8 @@ usage, no such object or unreadable input, 5 a retry may help, 130 interrupted.`
 	return c
 }
 
-// askedObjects are those of a cluster that the arguments name: several, if these have the same name. What is made of a HelmRelease
-// goes with it.
+// askedObjects returns the objects of a cluster that the arguments name: several, if they have the same name. Objects that are
+// made of a HelmRelease are left out, because its answer covers them.
 func askedObjects(in *load.Input) ([]*manifest.Object, error) {
 	var found []*manifest.Object
 	var names []string
@@ -99,12 +99,12 @@ func askedObjects(in *load.Input) ([]*manifest.Object, error) {
 	return found, nil
 }
 
-// failuresOf returns the results that failed: a run without a fetch finds out nothing else.
+// failuresOf returns the results that failed. Without a fetch, a run finds no other errors.
 func failuresOf(results []*reconcile.Result) []*reconcile.Result {
 	return slices.DeleteFunc(slices.Clone(results), func(r *reconcile.Result) bool { return r.Failure == nil })
 }
 
-// writeAnswers writes an answer as one document, and several ones one after the other.
+// writeAnswers writes an answer as one document, and several answers as one document each.
 func writeAnswers(w io.Writer, answers []*trace.Answer, format string) error {
 	if format == "json" {
 		return records.Encode(w, answers, false)
