@@ -16,22 +16,22 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// A Component is what an object was resolved to, or something in that: an entry of a bill of materials. What is not known is empty.
+// A Component is an entry of a bill of materials: a chart, an artifact, files or an image. Unknown fields are empty.
 type Component struct {
 	Kind     ComponentKind
 	Name     string
 	Version  string
-	URL      string   // where it comes from
+	URL      string   // of its source
 	Digest   string   // of its bytes
 	Manifest string   // digest of its manifest in a registry
 	Revision string   // of a Git repository or a bucket
 	License  string   // as the chart states it
 	Signers  []string // whose signatures were verified
-	Found    []string // what has it: objects, charts, places in rendered manifests
+	Found    []string // places that refer to it: objects, charts, rendered manifests
 	Parts    []Component
 }
 
-// ComponentKind is what a component is.
+// ComponentKind is the kind of a component.
 type ComponentKind string
 
 // The kinds of components.
@@ -42,7 +42,7 @@ const (
 	ComponentImage    ComponentKind = "image"    // of a container
 )
 
-// Map changes all texts of a component and its parts.
+// Map applies change to all texts of a component and its parts.
 func (c *Component) Map(change func(string) string) {
 	for _, text := range []*string{&c.Name, &c.Version, &c.URL, &c.Digest, &c.Manifest, &c.Revision, &c.License} {
 		*text = change(*text)
@@ -57,23 +57,23 @@ func (c *Component) Map(change func(string) string) {
 	}
 }
 
-// materials are the components of a run, each once.
+// materials are the components of a run, without duplicates.
 type materials struct {
 	found  map[string]*material // by ref
 	list   []*material          // sorted by ref
-	failed int                  // objects whose components are not known
+	failed int                  // objects with unknown components
 	id     string               // equal for equal materials, a UUID
 }
 
 type material struct {
 	Component
 
-	ref   string // a package URL, which no other material has
+	ref   string // a package URL, unique among the materials
 	parts []string
 	top   bool // of an object
 }
 
-// materials puts the components of all objects together.
+// materials collects the components of all objects.
 func (r *Run) materials() *materials {
 	of := r.Count
 	m := &materials{found: map[string]*material{}, failed: of[StateFailed] + of[StateBlocked] + of[StateSuspended] + of[StateInterrupted]}
@@ -97,7 +97,7 @@ func (r *Run) materials() *materials {
 	return m
 }
 
-// add adds a component and its parts, and returns what it is called.
+// add adds a component and its parts, and returns its package URL.
 func (m *materials) add(c *Component) string {
 	ref := c.packageURL()
 	one := m.found[ref]
@@ -116,7 +116,7 @@ func (m *materials) add(c *Component) string {
 	return ref
 }
 
-// packageURL names the component as the specification of package URLs has it.
+// packageURL returns the name of the component after the specification of package URLs.
 func (c *Component) packageURL() string {
 	switch {
 	case c.Manifest != "" || c.Kind == ComponentImage || c.Kind == ComponentArtifact:
@@ -130,7 +130,7 @@ func (c *Component) packageURL() string {
 	return packageURL("helm", c.Name, c.Version, url.Values{"checksum": {c.Digest}, "download_url": {c.URL}})
 }
 
-// packageURL leaves out qualifiers without a value. Colons and slashes are not escaped in package URLs.
+// packageURL joins a package URL, without empty qualifiers. Colons and slashes are not escaped in package URLs.
 func packageURL(kind, name, version string, qualifiers url.Values) string {
 	text := "pkg:" + kind + "/" + url.QueryEscape(name)
 	if version != "" {
@@ -143,7 +143,7 @@ func packageURL(kind, name, version string, qualifiers url.Values) string {
 	return strings.NewReplacer("+", "%20", "%3A", ":", "%2F", "/").Replace(text)
 }
 
-// uri is the URL, "" if it has none: references to images have no scheme.
+// uri returns the URL, or "" without a scheme and a host: references to images have no scheme.
 func (c *Component) uri() string {
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme == "" || u.Host == "" {
 		return ""
@@ -151,7 +151,7 @@ func (c *Component) uri() string {
 	return c.URL
 }
 
-// digest is that of a component and its algorithm, as sha256. Both are "" if it has none.
+// digest returns the algorithm, such as sha256, and the digest of a component, both "" if it has no digest.
 func (c *Component) digest() (algorithm, encoded string) {
 	algorithm, encoded, _ = strings.Cut(cmp.Or(c.Digest, c.Manifest), ":")
 	return algorithm, encoded
@@ -161,7 +161,7 @@ var expressions = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\(*[A-Za-z0-9.-]+\+?\)*( (AND|OR|WITH) \(*[A-Za-z0-9.-]+\+?\)*)*$`)
 })
 
-// expression is the license as an SPDX expression, "" if it cannot be one.
+// expression returns the license as an SPDX expression, or "" if it is not one.
 func (c *Component) expression() string {
 	if !expressions().MatchString(c.License) || strings.Count(c.License, "(") != strings.Count(c.License, ")") {
 		return ""

@@ -57,7 +57,7 @@ func (m *material) cycloneDX() cyclonedx.Component {
 	return c
 }
 
-// properties are what no format has a field for, names and values.
+// properties returns the names and values of facts for which the formats have no field.
 func (m *material) properties() [][2]string {
 	list := [][2]string{{"kind", string(m.Kind)}}
 	for name, values := range map[string][]string{"found-in": m.Found, "manifest": {m.Manifest}, "revision": {m.Revision}, "signed-by": m.Signers, "source": {m.URL}} {

@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// AnnotationsPerStep is how many annotations of one type GitHub keeps of a step.
+// AnnotationsPerStep is the number of annotations of one type that GitHub keeps for a step.
 const AnnotationsPerStep = 10
 
 func writeGitHub(w io.Writer, run *Run) error {
@@ -18,7 +18,7 @@ func writeGitHub(w io.Writer, run *Run) error {
 	return err
 }
 
-// Annotations writes findings as workflow commands, at most so many of each type, and returns how many it left out.
+// Annotations writes findings as workflow commands, up to most of each type, and returns how many it left out.
 func Annotations(w io.Writer, run *Run, most int) (left int, err error) {
 	run = run.bounded()
 	written := map[finding.Severity]int{}
@@ -37,8 +37,8 @@ func Annotations(w io.Writer, run *Run, most int) (left int, err error) {
 	return left, nil
 }
 
-// annotation is the workflow command for a finding. What comes from manifests and servers is escaped: it cannot begin a
-// command of its own, nor another property of this one.
+// annotation returns the workflow command for a finding. Text of manifests and servers is escaped, so that it cannot begin
+// another command, or another property of this one.
 func annotation(f *finding.Finding) string {
 	kind := cmp.Or(map[finding.Severity]string{finding.Warning: "warning", finding.Note: "notice"}[f.Severity], "error")
 	var properties []string
@@ -64,7 +64,7 @@ func annotation(f *finding.Finding) string {
 	return "::" + kind + " " + strings.Join(properties, ",") + "::" + escapeData(text) + "\n"
 }
 
-// The old form of a command, ##[name]value, counts wherever it is in a line, and has no way to be escaped.
+// The old form of a command, ##[name]value, counts anywhere in a line, and cannot be escaped.
 func escapeData(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##[", "## [").Replace(s)
 }

@@ -31,14 +31,14 @@ func writeGitLab(w io.Writer, run *Run) error {
 			Check:       string(f.Code),
 			Fingerprint: prints[i],
 			Severity:    gitlabSeverity(f.Severity),
-			// GitLab demands a place also of what has none.
+			// GitLab requires a place, also of a finding without one.
 			Location: gitlabLocation{cmp.Or(f.Pos.File, "."), map[string]int{"begin": max(1, f.Pos.Line)}},
 		})
 	}
 	return Encode(w, issues)
 }
 
-// description is a finding in one line, with what it blocks.
+// description returns a finding in one line, with the objects that it blocks.
 func description(f *finding.Finding) string {
 	if len(f.Blocks) == 0 {
 		return headline(f)
@@ -46,7 +46,7 @@ func description(f *finding.Finding) string {
 	return headline(f) + " (blocks " + blockedNames(f) + ")"
 }
 
-// gitlabSeverity is GitLab's word for a severity. Its "blocker" and "critical" are for a person to assign.
+// gitlabSeverity returns GitLab's word for a severity. Only a person assigns "blocker" and "critical".
 func gitlabSeverity(s finding.Severity) string {
 	return cmp.Or(map[finding.Severity]string{finding.Warning: "minor", finding.Note: "info"}[s], "major")
 }

@@ -27,26 +27,26 @@ var (
 	pageScript string
 )
 
-// htmlPage is what the template shows besides the run. What comes from manifests and charts is in strings, which the template escapes.
+// htmlPage holds the values of the template. Text from manifests and charts is in strings, which the template escapes.
 type htmlPage struct {
 	*Run
 	Summary, Omission, Begun string
 
 	Style  template.CSS
 	Script template.JS
-	Policy string // which style and script may take effect: those of this program
+	Policy string // the content security policy, which allows only this style and script
 
 	Clusters []*htmlNode
 	Chunks   [][]htmlObject
 }
 
-// openNodes is up to how many nodes of a tree are shown at first.
+// openNodes is the number of nodes of a tree that are shown at first.
 const openNodes = 300
 
-// chunk is how many rows are laid out together: a browser leaves out those that are not in sight.
+// chunk is the number of rows that are laid out together: a browser skips chunks that are not visible.
 const chunk = 100
 
-// writeHTML writes one page that needs nothing else: no network, and no script but its own.
+// writeHTML writes a self-contained page: it needs no network, and runs no script except its own.
 func writeHTML(w io.Writer, run *Run) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"called": run.called, "clean": clean, "short": table.Short, "name": objectName,
@@ -78,7 +78,7 @@ func writeHTML(w io.Writer, run *Run) error {
 	return err
 }
 
-// shapely drops what has no shape from a page, or turns the direction of writing.
+// shapely drops control characters from a page, and those that change the direction of writing.
 func shapely(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -88,7 +88,7 @@ func shapely(text string) string {
 	}, printableDiff(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// hashOf is how a policy names a text.
+// hashOf returns the hash of a text, as a content security policy writes it.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -138,13 +138,13 @@ func (t *htmlTree) nodes(list []*outline.Node, cluster string) []*htmlNode {
 	return nodes
 }
 
-// htmlObject is a row, and what it is called in links.
+// htmlObject is a row, with its name in links.
 type htmlObject struct {
 	ID string
 	*Object
 }
 
-// markedLine is the line of a finding: what is before the mistake, the mistake, and what is behind.
+// markedLine returns the line of a finding in three parts: before the mistake, the mistake, and after it.
 func markedLine(f *finding.Finding) []string {
 	line, end := []rune(f.Line), endColumn(f)
 	if end <= f.Pos.Column {
@@ -162,7 +162,7 @@ type diffRow struct {
 	Added       bool // the right line
 }
 
-// sideBySide puts the removed and the added lines of a unified diff beside each other.
+// sideBySide arranges the removed and the added lines of a unified diff side by side.
 func sideBySide(diff string) []diffRow {
 	var rows []diffRow
 	var removed, added []string
@@ -205,19 +205,19 @@ func sideBySide(diff string) []diffRow {
 	return rows
 }
 
-// htmlPoint is when a version of a chart was published.
+// htmlPoint is a published version of a chart in the timeline.
 type htmlPoint struct {
 	X, R        int
 	Class, Text string
 }
 
-// The timeline is drawn between these, and shows so many versions: the newest.
+// The bounds of the timeline, and the limit of its versions, the newest.
 const (
 	timelineFrom, timelineTo = 10, 990
 	timelineMost             = 60
 )
 
-// timeline has the published versions of a chart, the oldest first.
+// timeline returns the published versions of a chart, the oldest first.
 func timeline(o *Outdated) []htmlPoint {
 	versions := o.Versions[:min(len(o.Versions), timelineMost)]
 	var points []htmlPoint
@@ -236,7 +236,7 @@ func timeline(o *Outdated) []htmlPoint {
 	return points
 }
 
-// positionOf is where a version is drawn, of those from the newest to the oldest: by its date, or by its rank where a date is not known.
+// positionOf returns the position of a version, of a list with the newest first: by date, or by rank if a date is unknown.
 func positionOf(versions []PublishedVersion, i int) int {
 	newest, oldest := versions[0].Created, versions[0].Created
 	for _, v := range versions {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// writeInToto writes an in-toto statement with SLSA provenance: what objects were resolved to, and what of.
+// writeInToto writes an in-toto statement with SLSA provenance: the charts of the objects, and their materials.
 func writeInToto(w io.Writer, run *Run) error {
 	m := run.materials()
 	s := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: "https://slsa.dev/provenance/v1", Predicate: &structpb.Struct{}}
@@ -42,7 +42,7 @@ func writeInToto(w io.Writer, run *Run) error {
 	if err != nil {
 		return err
 	}
-	return EncodeLines(w, []json.RawMessage{text}) // the spaces of the library are not the same each time
+	return EncodeLines(w, []json.RawMessage{text}) // the library writes spaces that differ from run to run
 }
 
 func (m *material) descriptor() *intoto.ResourceDescriptor {

@@ -9,8 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// jsonSchema is where the schema of these reports is published. A change that old readers do not understand gets another
-// name.
+// jsonSchema is the URL of the schema of these reports. A change that old readers do not understand gets another name.
 const jsonSchema = "https://raw.githubusercontent.com/helmsrc/helmsrc/main/schema/report.schema.json"
 
 type (
@@ -55,7 +54,7 @@ type (
 		Silenced    bool             `json:"silenced,omitempty"`
 		Reason      string           `json:"reason,omitempty"`
 	}
-	// jsonPosition is where a finding is, with the line.
+	// jsonPosition is the place of a finding, with the line.
 	jsonPosition struct {
 		finding.Pos
 		EndColumn int    `json:"endColumn,omitempty"`
@@ -99,7 +98,7 @@ func writeJSON(w io.Writer, run *Run) error {
 	return Encode(w, out)
 }
 
-// WriteFindings writes the findings of a run as one JSON List, or as one JSON object a line. All of them are there.
+// WriteFindings writes all findings of a run as one JSON List, or as one JSON object a line.
 func WriteFindings(w io.Writer, run *Run, lines bool) error {
 	list := []jsonFinding{}
 	all := cleaned(run.Findings, len(run.Findings))
@@ -110,7 +109,7 @@ func WriteFindings(w io.Writer, run *Run, lines bool) error {
 	if lines {
 		return EncodeLines(w, list)
 	}
-	// The shape that kubectl gives to any number of objects.
+	// kubectl prints any number of objects as a List.
 	return Encode(w, struct {
 		APIVersion string        `json:"apiVersion"`
 		Kind       string        `json:"kind"`
@@ -118,7 +117,7 @@ func WriteFindings(w io.Writer, run *Run, lines bool) error {
 	}{"v1", "List", list})
 }
 
-// milliseconds is a duration in seconds, without more digits than mean something.
+// milliseconds returns a duration in seconds, rounded down to milliseconds.
 func milliseconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }
 
 func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
@@ -132,7 +131,7 @@ func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 	return out
 }
 
-// Encode writes a JSON document for programs and for people.
+// Encode writes an indented JSON document.
 func Encode(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Jenkins' form of JUnit's XML, which everybody else reads, too: a test case for each object, and one for each file
-// with findings that belong to none.
+// The XML of JUnit as Jenkins reads it, which other programs read, too: a test case for each object, and one for each file
+// with findings without an object.
 type (
 	junitSuites struct {
 		XMLName  xml.Name   `xml:"testsuites"`
@@ -91,7 +91,7 @@ func writeJUnit(w io.Writer, run *Run) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// junitCases are the objects in their order, each with its findings, then the files.
+// junitCases returns the test cases: those of the objects in their order, with their findings, then those of files.
 func junitCases(run *Run) []*junitCase {
 	var cases []*junitCase
 	known := map[[2]string]*junitCase{}
@@ -127,7 +127,7 @@ func qualified(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// add records a finding: an error fails the test case, the rest is output of it.
+// add records a finding. An error fails the test case; other findings are part of its output.
 func (c *junitCase) add(f *finding.Finding) {
 	text := f.Message + details(f)
 	if position := f.Pos.String(); position != "" {
@@ -143,8 +143,8 @@ func (c *junitCase) add(f *finding.Finding) {
 	c.Failures = append(c.Failures, junitProblem{string(f.Code), f.Message, text})
 }
 
-// addState records what the findings do not say: that an object was left alone, blocked or not finished, or failed without
-// one of them.
+// addState records the state of an object without a finding of its own: suspended, blocked, not finished, or failed without an
+// error.
 func (c *junitCase) addState(o Object) {
 	switch {
 	case o.State == StateSuspended:

@@ -21,10 +21,10 @@ func writeMarkdown(w io.Writer, run *Run) error {
 	return err
 }
 
-// Summary is the Markdown page of a run in at most so many bytes; what has no place is counted.
+// Summary returns the Markdown page of a run, limited to most bytes. It counts the entries that do not fit.
 func Summary(run *Run, most int) string { return markdown(run.bounded(), most) }
 
-// reserve is what a page keeps free for a note of what does not fit.
+// reserve is the space, in bytes, that a page keeps for a note about missing rows.
 const reserve = 200
 
 func markdown(run *Run, most int) string {
@@ -43,7 +43,7 @@ func markdown(run *Run, most int) string {
 	var rows []string
 	for i, o := range run.Objects {
 		if o.State == StateReady && o.Version+o.Message == "" {
-			continue // valid, and nothing else to say
+			continue // valid, without a detail to add
 		}
 		rows = append(rows, objectRow(run, &run.Objects[i]))
 	}
@@ -51,7 +51,7 @@ func markdown(run *Run, most int) string {
 	return p.whole(most)
 }
 
-// sums says in one line how many objects and findings there are.
+// sums returns the numbers of objects and findings in one line.
 func sums(run *Run) string {
 	n, of := Counts(run.Findings), run.Count
 	objects := Sum(
@@ -68,7 +68,7 @@ func sums(run *Run) string {
 
 const findingHeader = "| | Code | Where | What |\n|---|---|---|---|\n"
 
-// called is what a page calls a state: of manifests that were only judged, nothing is ready.
+// called returns the word for a state on a page: validate calls objects valid or invalid, because none of them is ready.
 func (r *Run) called(state string) string {
 	if r.Command == "validate" {
 		switch state {
@@ -81,7 +81,7 @@ func (r *Run) called(state string) string {
 	return state
 }
 
-// errors adds the findings that a reader has to see, and says how many findings have no place in any report.
+// errors adds the errors and the number of findings that no report lists.
 func (p *page) errors(run *Run) {
 	p.table("Errors", findingHeader, findingRows(run, true), run.omitted)
 }
@@ -105,10 +105,10 @@ func findingRows(run *Run, errors bool) []string {
 	return rows
 }
 
-// maxDrawn is the size of a chart in bytes up to which it is drawn: GitHub draws no larger ones, and people do not read them.
+// maxDrawn is the largest size, in bytes, of a chart that is drawn. GitHub draws no larger ones, and people do not read them.
 const maxDrawn = 20_000
 
-// drawing adds a chart of the clusters: of what failed if anything did.
+// drawing adds a chart of the clusters: only of failed objects, if there are any.
 func (p *page) drawing(run *Run) {
 	shown := outline.Failing(run.Outline)
 	if len(shown) == 0 {
@@ -121,7 +121,7 @@ func (p *page) drawing(run *Run) {
 	p.add("\n```mermaid\n" + chart.String() + "```\n")
 }
 
-// whole is the page, "" if it did not fit.
+// whole returns the page, or "" if it does not fit.
 func (p *page) whole(most int) string {
 	text := p.text.String()
 	if len(text) > most {
@@ -137,7 +137,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// page is a text that does not grow beyond its limit.
+// page is a text with a limit, in bytes.
 type page struct {
 	text strings.Builder
 	most int
@@ -159,7 +159,7 @@ func (p *page) table(title, header string, rows []string, missing int) {
 	p.rows(rows, missing)
 }
 
-// rows adds as many rows as there is place for, and says how many are missing.
+// rows adds the rows that fit, and the number of missing rows.
 func (p *page) rows(rows []string, missing int) {
 	for i, row := range rows {
 		if !p.add(row) {
@@ -172,13 +172,13 @@ func (p *page) rows(rows []string, missing int) {
 	}
 }
 
-// folded adds a table that a reader opens.
+// folded adds a table that the reader can open.
 func (p *page) folded(title, header string, rows []string, missing int) {
 	if len(rows) == 0 || !p.add(fmt.Sprintf("\n<details><summary>%s: %d</summary>\n\n%s", title, len(rows)+missing, header)) {
 		return
 	}
 	p.rows(rows, missing)
-	p.text.WriteString("\n</details>\n") // for which there is a reserve
+	p.text.WriteString("\n</details>\n") // within the reserve
 }
 
 func findingRow(f *finding.Finding) string {
@@ -196,7 +196,7 @@ func findingRow(f *finding.Finding) string {
 	return fmt.Sprintf("| %s | [%s](%s) | %s | %s |\n", severitySign(f.Severity), escapeMarkdown(string(f.Code)), ruleURL(f.Code), where, what)
 }
 
-// severitySign is a word besides a sign: not everybody sees colours.
+// severitySign returns a sign and a word, because not all readers see colours.
 func severitySign(s finding.Severity) string {
 	return cmp.Or(map[finding.Severity]string{finding.Warning: "⚠️ warning", finding.Note: "ℹ️ note"}[s], "❌ error")
 }
@@ -207,14 +207,14 @@ func objectRow(run *Run, o *Object) string {
 		escapeMarkdown(objectName(o.Kind, o.Namespace, o.Name)), escapeMarkdown(o.Version), escapeMarkdown(o.Message))
 }
 
-// escapeMarkdown escapes a text for a cell of a table: it shows as it is, with no markup, no links, no pictures that
-// the browser of a reader would load, and no rows of its own.
+// escapeMarkdown escapes a text for a cell of a table: it is shown literally, without markup, links, images that a browser
+// would load, or new rows.
 func escapeMarkdown(s string) string {
 	return markdownEscapes().Replace(strings.TrimSpace(s))
 }
 
 var markdownEscapes = sync.OnceValue(func() *strings.Replacer {
-	// "\r" would end the row, and nothing in its place would join two words. "www." would begin a link, as "://" would.
+	// "\r" would end the row, and removing it would join two words. "www." would begin a link, as "://" would.
 	pairs := []string{"\n", "<br>", "\r", " ", "<", "&lt;", ">", "&gt;", "&", "&amp;", "www.", "www\\."}
 	for _, r := range "\\`*_{}[]()#+!|~$@:" {
 		pairs = append(pairs, string(r), "\\"+string(r))

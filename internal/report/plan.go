@@ -9,13 +9,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// planSchema is where the schema of plans in JSON is published.
+// planSchema is the URL of the schema of plans in JSON.
 const planSchema = "https://raw.githubusercontent.com/helmsrc/helmsrc/main/schema/plan.schema.json"
 
-// PlanMark is in the first line of a plan in Markdown. It finds the comment that an earlier run has left.
+// PlanMark is in the first line of a plan in Markdown, to find the comment of an earlier run.
 const PlanMark = "<!-- helmsrc plan -->"
 
-// unseen is what no plan can know: it is in the cluster.
+// unseen lists the facts about a cluster that a plan cannot know.
 const unseen = "What Helm has stored is not seen: releases that failed or are pending, that were changed by hand, drift, and tests."
 
 type jsonPlan struct {
@@ -38,7 +38,7 @@ func newJSONPlan(p *plan.Plan) *jsonPlan {
 	return out
 }
 
-// planList is a plan in the shape that kubectl gives to any number of objects.
+// planList is a plan as a List, as kubectl prints objects.
 type planList struct {
 	Schema     string              `json:"$schema"`
 	APIVersion string              `json:"apiVersion"`
@@ -54,17 +54,17 @@ func WritePlan(w io.Writer, p *plan.Plan) error {
 	return Encode(w, &planList{planSchema, "v1", "List", of.Against, of.Summary, of.Releases})
 }
 
-// maxComment is what GitHub takes as a comment; GitLab takes more.
+// maxComment is the limit of GitHub for a comment, in characters. GitLab accepts longer ones.
 const maxComment = 65_000
 
-// PlanMarkdown is a plan as a comment on a pull request. What is too much is counted.
+// PlanMarkdown returns a plan as a comment on a pull request. It counts the releases that do not fit.
 func PlanMarkdown(p *plan.Plan) string {
 	page := &page{most: maxComment - reserve}
 	addPlan(page, p, func() {})
 	return page.text.String()
 }
 
-// addPlan adds a plan. What failed is added between its summary and its releases.
+// addPlan adds a plan to a page. It calls addFailures between the summary and the releases.
 func addPlan(page *page, p *plan.Plan, addFailures func()) {
 	page.add(PlanMark + "\n## helmsrc plan\n\n")
 	page.add(fmt.Sprintf("%s, compared with %s\n", p.Summary(), escapeMarkdown(p.Against)))
@@ -108,7 +108,7 @@ func planRow(c *plan.Change) string {
 	return fmt.Sprintf("| %s | %s | %s | %s |\n", actionSign(c.Action), escapeMarkdown(clean(changedName(c))), escapeMarkdown(clean(PlanChart(c))), clean(strings.Join(texts, "<br>")))
 }
 
-// changedName is the release that changes, with its cluster where there are several.
+// changedName returns the name of the release that changes, with its cluster if there are several.
 func changedName(c *plan.Change) string {
 	if c.Cluster != "" {
 		return c.Cluster + ": " + c.ID.String()
@@ -116,7 +116,7 @@ func changedName(c *plan.Change) string {
 	return c.ID.String()
 }
 
-// PlanChart is which chart a release has, or changes to.
+// PlanChart returns the chart of a release, or the change of its chart.
 func PlanChart(c *plan.Change) string {
 	switch {
 	case c.Before == nil && c.After == nil:
@@ -135,14 +135,14 @@ func PlanChart(c *plan.Change) string {
 	return c.Before.String() + " -> " + c.After.String()
 }
 
-// actionSign is a word besides a sign: not everybody sees colours.
+// actionSign returns a sign and a word, because not all readers see colours.
 func actionSign(a plan.Action) string {
 	return map[plan.Action]string{
 		plan.Install: "🆕 install", plan.Upgrade: "⬆️ upgrade", plan.None: "➖ none", plan.Uninstall: "🗑️ uninstall", plan.Blocked: "❌ blocked",
 	}[a]
 }
 
-// planDiff folds a diff away below its name. Its fence is longer than any in it.
+// planDiff returns a folded diff below its name. The fence is longer than any fence in the diff.
 func planDiff(c *plan.Change, d *plan.Diff) string {
 	text, fence := strings.TrimRight(printableDiff(d.Text), "\n"), "```"
 	for strings.Contains(text, fence) {
@@ -152,7 +152,7 @@ func planDiff(c *plan.Change, d *plan.Diff) string {
 		d.Of, escapeMarkdown(c.ID.String()), fence, text, fence)
 }
 
-// printableDiff drops what no page can hold.
+// printableDiff drops the control characters except line breaks and tabs.
 func printableDiff(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || r >= 0x20 && (r < 0x7f || r >= 0xa0) && r != 0xfffe && r != 0xffff {

@@ -1,4 +1,4 @@
-// Package report writes what a run found in the formats of other programs: code scanning, test results, annotations,
+// Package report writes the findings of a run in the formats of other programs: code scanning, test results, annotations,
 // pages for people. It judges nothing and opens no file.
 package report
 
@@ -19,29 +19,29 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// Run is what there is to report about a run. Files are relative to the root of the repository, with forward slashes;
-// those outside of it are absolute. Nothing in it is secret.
+// Run holds the content of the reports of a run. Files are relative to the root of the repository, with forward slashes; files
+// outside of it are absolute. It holds no secret.
 type Run struct {
 	Command, Version string
 	Started          time.Time
 	Duration         time.Duration
 	Findings         []finding.Finding
 	Silenced         []finding.Finding // by comments
-	ListSilenced     bool              // where a format can mark them; else they are counted at most
+	ListSilenced     bool              // list them in formats that can mark them; else they are counted at most
 	Objects          []Object
-	Count            map[string]int // of objects by state; what failed need not be among them
-	Broken           bool           // it ended before it began
+	Count            map[string]int // objects by state; failed ones need not be among Objects
+	Broken           bool           // it failed before the first object
 	Plan             *plan.Plan     // nil unless the run made one
 	Outline          []*outline.Node
-	Outdated         []Outdated // what is published, where the run is about that
+	Outdated         []Outdated // charts with newer versions, if the run lists them
 
 	omitted  int // findings that were too many
 	silenced int // findings, listed or not
 }
 
-// Object is what became of one object.
+// Object is the outcome of one object.
 type Object struct {
-	Cluster    string       `json:"-"` // where there are several
+	Cluster    string       `json:"-"` // if there are several
 	APIVersion string       `json:"apiVersion"`
 	Kind       string       `json:"kind"`
 	Namespace  string       `json:"namespace,omitempty"`
@@ -60,7 +60,7 @@ type Object struct {
 	BlockedBy finding.Object `json:"-"` // of an object in that state
 }
 
-// Outdated is a chart in use, with what is published of it.
+// Outdated is a chart in use, with its published versions.
 type Outdated struct {
 	Cluster   string `json:"cluster,omitempty"`
 	Kind      string `json:"kind"`
@@ -74,37 +74,37 @@ type Outdated struct {
 	Versions []PublishedVersion `json:"-"` // the newest first
 }
 
-// PublishedVersion is a version with the time of its publication, zero if that is not known.
+// PublishedVersion is a version with the time of its publication, zero if unknown.
 type PublishedVersion struct {
 	Version string
 	Created time.Time
 }
 
-// States of an object.
+// The states of an object.
 const (
 	StateReady       = "ready"
-	StateResolved    = "resolved" // to a version or chart: what comes next needs a fetch, or a cluster
+	StateResolved    = "resolved" // to a version or chart: later steps need a fetch, or a cluster
 	StateVerified    = "verified"
 	StateFailed      = "failed"
-	StateBlocked     = "blocked" // it fails only because another object does
+	StateBlocked     = "blocked" // by the failure of another object
 	StateSuspended   = "suspended"
 	StateInterrupted = "interrupted"
 )
 
 const (
-	// maxFindings is what GitHub shows of a SARIF file. No one fixes more at a time.
+	// maxFindings is the number of findings that GitHub shows of a SARIF file.
 	maxFindings = 5000
-	// maxText bounds a single text, which may be the answer of a server.
+	// maxText is the limit, in bytes, of a single text, which may be the answer of a server.
 	maxText = 4 << 10
-	// home is where the program and its documentation are.
+	// home is the URL of the program and its documentation.
 	home = "https://github.com/helmsrc/helmsrc"
 )
 
-// format writes a run in one way. A further format is a file with a function, and a line in formats.
+// format is an output format of runs. A new format is a file with a function, and a line in formats.
 type format struct {
 	name  string
 	write func(w io.Writer, run *Run) error
-	bill  bool // of materials, which wants the components of objects
+	bill  bool // of materials, which needs the components of objects
 }
 
 func formats() []format {
@@ -122,10 +122,10 @@ func formats() []format {
 	}
 }
 
-// Formats are the names of the formats for what was found, sorted.
+// Formats returns the names of the formats for findings, sorted.
 func Formats() []string { return names(false) }
 
-// Bills are the names of the formats of bills of materials, sorted.
+// Bills returns the names of the formats of bills of materials, sorted.
 func Bills() []string { return names(true) }
 
 func names(bills bool) []string {
@@ -154,7 +154,7 @@ func Write(w io.Writer, format string, run *Run) error {
 	return fmt.Errorf("%q is not one of the formats %s", format, strings.Join(Formats(), ", "))
 }
 
-// bounded is a run of a size that other programs take, and with text that every format can hold.
+// bounded returns a copy of the run of a size that other programs accept, with text that every format can hold.
 func (r *Run) bounded() *Run {
 	b := *r
 	b.Findings = cleaned(r.Findings, maxFindings)
@@ -180,7 +180,7 @@ func (r *Run) bounded() *Run {
 	return &b
 }
 
-// cleaned are the first of the findings, fit for every format.
+// cleaned returns the first findings, at most the given number, with text that every format can hold.
 func cleaned(findings []finding.Finding, most int) []finding.Finding {
 	findings = slices.Clone(findings[:min(len(findings), most)])
 	for i := range findings {
@@ -201,7 +201,7 @@ func cleanObject(o finding.Object) finding.Object {
 	return o
 }
 
-// clean drops what no format can hold (control characters, broken UTF-8) and shortens what is too long.
+// clean drops the characters that some format cannot hold (control characters, broken UTF-8) and shortens long texts.
 func clean(s string) string {
 	s = printableDiff(strings.ToValidUTF8(s, "\uFFFD"))
 	if len(s) <= maxText {
@@ -214,7 +214,7 @@ func clean(s string) string {
 	return s[:end] + "…"
 }
 
-// subject names the object of a finding, as messages do.
+// subject returns the object of a finding, as messages name it.
 func subject(f *finding.Finding) string { return objectName(f.Kind, f.Namespace, f.Name) }
 
 func objectName(kind, namespace, name string) string {
@@ -227,7 +227,7 @@ func objectName(kind, namespace, name string) string {
 	return kind + " " + namespace + "/" + name
 }
 
-// headline is a finding in one text: object and message, which may begin with the object.
+// headline returns the object and the message of a finding in one text. The message may begin with the object.
 func headline(f *finding.Finding) string {
 	s := subject(f)
 	if rest, begins := strings.CutPrefix(f.Message, s); s != "" && !(begins && strings.HasPrefix(strings.TrimLeft(rest, ":"), " ")) {
@@ -236,7 +236,7 @@ func headline(f *finding.Finding) string {
 	return f.Message
 }
 
-// details are what follows the headline of a finding: what it blocks, and what to do.
+// details returns the text below the headline of a finding: the blocked objects, and the fix.
 func details(f *finding.Finding) string {
 	text := ""
 	if len(f.Blocks) > 0 {
@@ -248,7 +248,7 @@ func details(f *finding.Finding) string {
 	return text
 }
 
-// blockedNames lists what a finding blocks.
+// blockedNames lists the objects that a finding blocks.
 func blockedNames(f *finding.Finding) string {
 	var names []string
 	for _, o := range f.Blocks {
@@ -257,7 +257,7 @@ func blockedNames(f *finding.Finding) string {
 	return strings.Join(names, ", ")
 }
 
-// endColumn is the column after the offending text, 0 if its length is not known. Columns count characters.
+// endColumn returns the column after the offending text, 0 if its length is unknown. Columns count characters.
 func endColumn(f *finding.Finding) int {
 	if f.Length <= 0 || f.Pos.Column <= 0 {
 		return 0
@@ -267,14 +267,14 @@ func endColumn(f *finding.Finding) int {
 		_, n := utf8.DecodeRuneInString(rest)
 		rest = rest[n:]
 	}
-	if len(rest) < f.Length { // the line is not known, or was changed where something was redacted
+	if len(rest) < f.Length { // the line is unknown, or its secrets were replaced
 		return f.Pos.Column + f.Length
 	}
 	return f.Pos.Column + utf8.RuneCountInString(rest[:f.Length])
 }
 
-// fingerprints identify findings from one run to the next. Where in its file something stands is no part of it, so that
-// a line more above is no new finding; equal ones are counted.
+// fingerprints identify findings from one run to the next. They do not depend on the line number, so that a line inserted
+// above does not make a finding new. Equal findings are numbered.
 func fingerprints(findings []finding.Finding) []string {
 	seen := map[string]int{}
 	prints := make([]string, len(findings))
@@ -291,14 +291,14 @@ func fingerprints(findings []finding.Finding) []string {
 	return prints
 }
 
-// A Part says how many objects have something in common.
+// A Part is a number of objects with a word for their state.
 type Part struct {
 	Count  int
 	Word   string
-	Always bool // also where there are none
+	Always bool // also with a count of 0
 }
 
-// Sum joins parts to a line.
+// Sum joins parts into one line.
 func Sum(parts ...Part) string {
 	var texts []string
 	for _, p := range parts {
@@ -309,7 +309,7 @@ func Sum(parts ...Part) string {
 	return strings.Join(texts, ", ")
 }
 
-// Counts are the numbers of findings by severity.
+// Counts returns the numbers of findings by severity.
 func Counts(findings []finding.Finding) map[finding.Severity]int {
 	n := map[finding.Severity]int{}
 	for _, f := range findings {
@@ -318,7 +318,7 @@ func Counts(findings []finding.Finding) map[finding.Severity]int {
 	return n
 }
 
-// omission says that there were more findings than are listed, or is empty.
+// omission returns a note about findings that are not listed, or "".
 func (r *Run) omission() string {
 	if r.omitted == 0 {
 		return ""

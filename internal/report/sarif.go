@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// The parts of SARIF 2.1.0 that we write.
+// The parts of SARIF 2.1.0 that reports use.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -133,7 +133,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 	rules, of := sarifRules(all), run.Count
 	out := sarifRun{
 		Tool: map[string]sarifDriver{"driver": {Name: "helmsrc", Version: run.Version, URI: home, Rules: rules}},
-		// The place of the root on this machine is private, and would make the reports of two machines differ.
+		// The path of the root on this machine is private, and would make the reports of two machines differ.
 		Bases:      map[string]map[string]sarifText{sarifRoot: {"description": {Text: "the root of the repository"}}},
 		Results:    []sarifResult{},
 		ColumnKind: "unicodeCodePoints",
@@ -148,7 +148,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 	prints := fingerprints(all)
 	for i := range all {
 		f := &all[i]
-		if f.Pos.File == "" { // code scanning takes no result without a file
+		if f.Pos.File == "" { // code scanning accepts no result without a file
 			invocation.Notifications = append(invocation.Notifications, sarifNotification{string(f.Severity), sarifText{Text: headline(f)}})
 			continue
 		}
@@ -166,7 +166,7 @@ func writeSARIF(w io.Writer, run *Run) error {
 	return Encode(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{out}})
 }
 
-// sarifRules describes the rules that were broken.
+// sarifRules describes the rules of the findings.
 func sarifRules(findings []finding.Finding) []sarifRule {
 	codes := map[finding.Code]bool{}
 	for _, f := range findings {
@@ -196,7 +196,7 @@ func newSARIFRule(code finding.Code) sarifRule {
 	}
 }
 
-// problemSeverity is GitHub's word for a severity.
+// problemSeverity returns GitHub's word for a severity.
 func problemSeverity(s finding.Severity) string {
 	if s == finding.Note {
 		return "recommendation"
@@ -204,7 +204,7 @@ func problemSeverity(s finding.Severity) string {
 	return string(s)
 }
 
-// ruleURL is the place of a rule in the catalogue.
+// ruleURL returns the URL of a rule in the catalogue.
 func ruleURL(code finding.Code) string {
 	page := home + "/blob/main/docs/findings.md"
 	if name := ruleName(code); name != "" {
@@ -213,13 +213,13 @@ func ruleURL(code finding.Code) string {
 	return page
 }
 
-// ruleName is what a rule is called besides its code, "" for none.
+// ruleName returns the name of a rule, "" for an unknown code.
 func ruleName(code finding.Code) string {
 	r, _ := finding.Lookup(string(code))
 	return r.Name
 }
 
-// helpOf is the long form of a rule in Markdown.
+// helpOf returns the long form of a rule in Markdown.
 func helpOf(r finding.Rule) string {
 	text := r.Explanation + "\n\n**Fix:** " + r.Fix + "\n"
 	if r.Example != "" {

@@ -58,13 +58,13 @@ func (m *material) spdx() *spdx.Package {
 	}
 	var lines []string
 	for _, property := range m.properties() {
-		lines = append(lines, property[0]+": "+strings.ReplaceAll(property[1], "\n", " ")) // no value makes a line
+		lines = append(lines, property[0]+": "+strings.ReplaceAll(property[1], "\n", " ")) // a value must not begin a line
 	}
 	p.PackageComment = strings.Join(lines, "\n")
 	return p
 }
 
-// location is where a package can be downloaded, in the words of SPDX, which knows no registries.
+// location returns the download URL of a package, as SPDX writes it. SPDX knows no registries.
 func (m *material) location() string {
 	_, commit, _ := strings.Cut(m.Revision, "sha1:")
 	switch {
