@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Object names an object, and a place that has to do with it.
+// Object names an object, and a place that concerns it.
 type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -13,7 +13,7 @@ type Object struct {
 	Pos       Pos    `json:"place,omitzero"`
 }
 
-// String is the object without its place, as messages name it.
+// String returns the object without its place, as messages name it.
 func (o Object) String() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
@@ -21,16 +21,16 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
-// Object is the object that a finding is about, at the place of the finding.
+// Object returns the object of a finding, at the place of the finding.
 func (f Finding) Object() Object { return Object{f.Kind, f.Namespace, f.Name, f.Pos} }
 
-// objectKey identifies an object wherever it is mentioned.
+// objectKey identifies an object, regardless of its place.
 type objectKey struct{ kind, namespace, name string }
 
 func (o Object) key() objectKey { return objectKey{o.Kind, o.Namespace, o.Name} }
 
-// Fold returns the findings without those that are effects of others: the object of an effect is in Blocks of the first
-// error of its cause. A cycle is one finding, which blocks the other members.
+// Fold returns the findings without those that another failure caused: Blocks of the first error of the cause lists their
+// objects. A cycle is one finding, which blocks the other members.
 func Fold(found []Finding) []Finding {
 	causes := Causes(found)
 	blocks := map[int][]Object{}
@@ -49,8 +49,8 @@ func Fold(found []Finding) []Finding {
 	return left
 }
 
-// Causes says for each finding which of them is its cause: itself, or the first error of an object that blocks its own,
-// through others too. Where the cause is not among the findings, the one that is next to it stands for it.
+// Causes returns the index of the cause of each finding: its own, or that of the first error of an object that blocks its
+// object, directly or through further objects. If the cause is not in the list, the nearest effect in the list replaces it.
 func Causes(found []Finding) []int {
 	c := causes{own: map[objectKey]int{}, effects: map[objectKey]int{}, found: found}
 	for i, f := range found {
@@ -76,10 +76,10 @@ func Causes(found []Finding) []int {
 	return list
 }
 
-// cycleKey is equal for the members of a cycle, whose messages are the same.
+// cycleKey is equal for the members of a cycle, because their messages are equal.
 type cycleKey struct{ kind, message string }
 
-// cycle is the zero value for a finding about anything else.
+// cycle returns the key of the cycle that a finding reports, or the zero value for other findings.
 func (f *Finding) cycle() cycleKey {
 	if f.Code != DependencyCycle || f.BlockedBy != (Object{}) {
 		return cycleKey{}
@@ -87,8 +87,8 @@ func (f *Finding) cycle() cycleKey {
 	return cycleKey{f.Kind, f.Message}
 }
 
-// firstOfCycles returns the finding of each cycle that stands for all: that of the member that the message names first, if it is
-// there.
+// firstOfCycles returns the index of the finding that represents each cycle: that of the first member in alphabetical order,
+// which the message names first, if it is in the list.
 func firstOfCycles(found []Finding) map[cycleKey]int {
 	first := map[cycleKey]int{}
 	for i := range found {
@@ -104,14 +104,14 @@ func firstOfCycles(found []Finding) map[cycleKey]int {
 	return first
 }
 
-// causes knows which findings objects have.
+// causes indexes findings by object.
 type causes struct {
-	own     map[objectKey]int // the first error that is no effect
-	effects map[objectKey]int // the first that is one
+	own     map[objectKey]int // the first error that is not an effect
+	effects map[objectKey]int // the first effect
 	found   []Finding
 }
 
-// root follows what blocks the object of an effect. Objects that block each other have no cause.
+// root follows the objects that block the object of an effect. Objects that block each other have no cause.
 func (c *causes) root(effect int) int {
 	at := effect
 	for range len(c.effects) + 1 {
@@ -128,7 +128,7 @@ func (c *causes) root(effect int) int {
 	return effect
 }
 
-// listed is the object of an effect as a person knows it: by the object of a file that it is made of.
+// listed returns the object of an effect as a user knows it: the object of a file that it is made of, if any.
 func (f *Finding) listed() Object {
 	if f.MadeOf == (Object{}) {
 		return f.Object()
@@ -145,7 +145,7 @@ func addObject(list []Object, o Object) []Object {
 	return append(list, o)
 }
 
-// Unite is the same finding of two clusters as one, with what it blocks in both. What is not in the same place is in Related.
+// Unite joins the same finding of two clusters, with the objects that it blocks in both. A different place is in Related.
 func (f Finding) Unite(other Finding) Finding {
 	f.Blocks = slices.Clone(f.Blocks)
 	for _, o := range other.Blocks {

@@ -2,8 +2,8 @@ package finding
 
 import "net/http"
 
-// CodeOf returns what is wrong: the code of the outermost error of a chain that has one, or "". What many kinds of errors
-// say of themselves has its code here: that something is too large, that a login was refused, and that something is not what it should be.
+// CodeOf returns the code of the outermost error of a chain that has one, or "". It also assigns the codes of facts that
+// errors report by a method: that content is too large, that a login was refused, or that the integrity is violated.
 func CodeOf(err error) Code {
 	code := Code("")
 	walk(err, func(err error) bool {
@@ -14,7 +14,7 @@ func CodeOf(err error) Code {
 }
 
 func codeOfOne(err error) Code {
-	if c, ok := err.(interface{ Finding() Code }); ok { // walk visits the whole chain, one error after another
+	if c, ok := err.(interface{ Finding() Code }); ok { // walk visits all errors of the chain
 		if code := c.Finding(); code != "" {
 			return code
 		}
@@ -31,7 +31,7 @@ func codeOfOne(err error) Code {
 	return ""
 }
 
-// as is errors.As for one error, without those behind it.
+// as is errors.As for a single error, without the errors that it wraps.
 func as[T any](err error) (t T, ok bool) {
 	if t, ok = err.(T); ok {
 		return t, true
@@ -40,7 +40,7 @@ func as[T any](err error) (t T, ok bool) {
 	return t, ok && p.As(&t)
 }
 
-// walk visits the errors of a chain, outermost first, as long as the function wants more.
+// walk visits the errors of a chain, outermost first, until visit returns false.
 func walk(err error, visit func(error) bool) bool {
 	if err == nil {
 		return true
@@ -61,7 +61,7 @@ func walk(err error, visit func(error) bool) bool {
 	return true
 }
 
-// OfStatus is what an HTTP status other than success says.
+// OfStatus returns the code for an HTTP status other than success.
 func OfStatus(status int) Code {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
@@ -75,7 +75,7 @@ func OfStatus(status int) Code {
 	return RefusedRequest
 }
 
-// A Class says of a problem what a type of its own would say by its methods. Several may apply.
+// A Class holds facts about a problem that its own type would report by methods. Several may apply.
 type Class uint8
 
 // The classes.
@@ -83,12 +83,12 @@ const (
 	Lasting   Class = 1 << iota // a later attempt would fail as well
 	Passing                     // a later attempt may succeed
 	Login                       // a login is the reason
-	Untrusted                   // something is not what it should be
-	Large                       // something is larger than it may be
-	Drifted                     // manifests and lock are not the same
+	Untrusted                   // the integrity is violated
+	Large                       // content exceeds a limit
+	Drifted                     // manifests and lock differ
 )
 
-// Retryable is the class of what a later attempt may change, or not.
+// Retryable returns Passing if a later attempt may succeed, else Lasting.
 func Retryable(yes bool) Class {
 	if yes {
 		return Passing
@@ -99,19 +99,19 @@ func Retryable(yes bool) Class {
 // Transient reports whether a later attempt may succeed.
 func (c Class) Transient() bool { return c&Passing != 0 }
 
-// AuthFailure reports whether a login is the reason.
+// AuthFailure reports whether the reason is a login.
 func (c Class) AuthFailure() bool { return c&Login != 0 }
 
-// TooLarge reports whether something is larger than it may be.
+// TooLarge reports whether content exceeds a limit.
 func (c Class) TooLarge() bool { return c&Large != 0 }
 
-// Drift reports whether manifests and lock are not the same.
+// Drift reports whether manifests and lock differ.
 func (c Class) Drift() bool { return c&Drifted != 0 }
 
-// Integrity reports whether something is not what it should be.
+// Integrity reports whether a digest, signature or other proof is violated.
 func (c Class) Integrity() bool { return c&Untrusted != 0 }
 
-// TransientStatus reports whether asking again may help where a server has answered with this HTTP status.
+// TransientStatus reports whether a retry may help after this HTTP status.
 func TransientStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
@@ -121,15 +121,15 @@ func TransientStatus(status int) bool {
 	return false
 }
 
-// A Problem is an error that nobody matches by its type: a fact in words, what is wrong, and what to do.
+// A Problem is an error that no caller matches by its type: a text, its code, and advice.
 type Problem struct {
 	Code   Code   // "" if that depends on Class and Err
 	Class  Class  // 0 if that depends on Err
 	Text   string // "" for the text of Err
 	Bare   string // Text without places in manifests, "" if it has none
-	Field  []any  // that it is about, nil if that depends on the code
-	Advice string // what to do, "" if nobody knows
-	Err    error  // that is behind it, if any
+	Field  []any  // the path of the field, nil if that depends on the code
+	Advice string // the fix, "" if it is unknown
+	Err    error  // the wrapped error, if any
 }
 
 func (p *Problem) Error() string {
@@ -141,7 +141,7 @@ func (p *Problem) Error() string {
 
 func (p *Problem) Unwrap() error { return p.Err }
 
-// As hands out the class by the methods that it decides.
+// As sets the target to the class if the class decides the methods of its type.
 func (p *Problem) As(target any) bool {
 	switch t := target.(type) {
 	case *interface{ Transient() bool }:
@@ -163,16 +163,16 @@ func (p *Problem) As(target any) bool {
 	return false
 }
 
-// Finding is what is wrong.
+// Finding returns the code of the problem.
 func (p *Problem) Finding() Code { return p.Code }
 
-// Unplaced is the text without places in manifests, "" if it has none.
+// Unplaced returns the text without places in manifests, "" if it has no such text.
 func (p *Problem) Unplaced() string { return p.Bare }
 
-// Path is the field that the problem is about, or nil.
+// Path returns the path of the field that the problem is about, or nil.
 func (p *Problem) Path() []any { return p.Field }
 
-// PathOf returns the field that an error is about: that of the outermost one of a chain that knows, or nil.
+// PathOf returns the path of the field that an error is about, from the outermost error of a chain that has it, or nil.
 func PathOf(err error) (path []any) {
 	walk(err, func(err error) bool {
 		if located, ok := err.(interface{ Path() []any }); ok {
@@ -183,10 +183,10 @@ func PathOf(err error) (path []any) {
 	return path
 }
 
-// Hint is what to do.
+// Hint returns the advice.
 func (p *Problem) Hint() string { return p.Advice }
 
-// WithCode returns an error that says what is wrong by a code; nil stays nil.
+// WithCode returns an error with a code. It returns nil for nil.
 func WithCode(code Code, err error) error {
 	if err == nil {
 		return nil
@@ -194,5 +194,5 @@ func WithCode(code Code, err error) error {
 	return &Problem{Code: code, Err: err}
 }
 
-// WithHint returns an error that says what to do.
+// WithHint returns an error with advice.
 func WithHint(err error, hint string) error { return &Problem{Advice: hint, Err: err} }

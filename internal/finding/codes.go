@@ -1,8 +1,8 @@
 package finding
 
-// The codes. Numbers are grouped by subject, and gaps are left for more: HS100 to HS119 are for OCIRepositories, HS120
-// to HS149 for HelmReleases, HS150 to HS169 for Kustomizations, HS170 to HS189 for what makes artifacts and objects; from
-// HS200 on they show only while something is fetched, from HS300 on they are about integrity.
+// The codes. Numbers are grouped by subject, with gaps for new codes: HS100 to HS119 are for OCIRepositories, HS120 to HS149
+// for HelmReleases, HS150 to HS169 for Kustomizations, HS170 to HS189 for generators of artifacts and objects; codes from
+// HS200 on are found only during a fetch, and codes from HS300 on concern integrity.
 const (
 	Unreadable      Code = "HS001"
 	Syntax          Code = "HS002"
@@ -162,7 +162,7 @@ const (
 	Moved             Code = "HS308"
 )
 
-// current is the code itself, or the one that has taken its place: comments and links name codes for long.
+// current returns the code, or its replacement. Comments and links contain old codes for a long time.
 func current(code Code) Code {
 	switch code {
 	case "HS054", "HS055", "HS072":

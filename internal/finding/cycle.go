@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	maxDependencies = 1000 // that a path is looked for among
-	maxCycleNames   = 8    // that are written of a cycle
+	maxDependencies = 1000 // of a search for a path
+	maxCycleNames   = 8    // written for a cycle
 )
 
-// DependencyPath returns a shortest path from one node to another, with both, or nil. Next returns what a node depends on.
+// DependencyPath returns a shortest path from one node to another, with both, or nil. Next returns the dependencies of a node.
 func DependencyPath[N comparable](from, to N, next func(N) []N) []N {
 	origin := map[N]N{}
 	for queue := []N{from}; len(queue) > 0 && len(origin) < maxDependencies; queue = queue[1:] {
@@ -34,8 +34,8 @@ func DependencyPath[N comparable](from, to N, next func(N) []N) []N {
 	return nil
 }
 
-// Cycle writes the names of a cycle, the first in the alphabet first: the findings of all members read alike. More is how many
-// members are not among the names.
+// Cycle joins the names of a cycle, beginning with the first in alphabetical order: the findings of all members have the same
+// text. More is the number of members that are not among the names.
 func Cycle(names []string, more int) string {
 	at := slices.Index(names, slices.Min(names))
 	names = slices.Concat(names[at:], names[:at+1])

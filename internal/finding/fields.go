@@ -1,7 +1,7 @@
 package finding
 
-// Sentences that name a field of an object's spec: the packages that fetch, log in and verify know none. TestFields checks that
-// there are such fields.
+// Sentences that name a field of an object's spec: the packages that fetch, log in and verify do not know the fields.
+// TestFields checks that the fields exist.
 
 // Logins and authorities.
 const (

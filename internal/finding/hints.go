@@ -1,6 +1,6 @@
 package finding
 
-// Hints collects what the errors of a whole chain say about a way out, outermost first, each once.
+// Hints returns the advice of all errors of a chain, the outermost first, without duplicates.
 func Hints(err error) []string {
 	var found []string
 	seen := map[string]bool{}

@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Ignores are the comments that ask for findings to be kept quiet. The zero value has none.
+// Ignores holds the comments that silence findings. The zero value is empty.
 type Ignores struct {
 	list   []*ignore
 	seen   map[Pos]bool
-	cycles map[cycleKey]string // that a comment at a member silences, each with the reason
+	cycles map[cycleKey]string // the reasons of comments at members, which silence the cycle
 }
 
 // Ignore is a comment that silences findings.
 type Ignore struct {
 	Pos    Pos // of the comment
 	Length int // of the comment, in bytes
-	Line   int // that it applies to: its own, or the next one for a comment on a line of its own
+	Line   int // the line that it applies to: its own, or the next one if the comment has a line to itself
 	Codes  []string
-	Reason string // whatever follows the codes
+	Reason string // the text after the codes
 
-	// Whole is true of a comment that speaks for all lines of its object, from First up to Last.
+	// Whole is true if the comment applies to all lines of its object, from First up to, but not including, Last.
 	Whole       bool
 	First, Last int
 }
 
-// Covers reports whether a comment speaks for a place.
+// Covers reports whether a comment applies to a place.
 func (i Ignore) Covers(p Pos) bool {
 	return p.File == i.Pos.File && (p.Line == i.Line || i.Whole && p.Line >= i.First && p.Line < i.Last)
 }
 
-// ignore is one comment in one object.
+// ignore is a comment in an object.
 type ignore struct {
 	Ignore
 	kind, namespace, name string // of the object
@@ -52,7 +52,7 @@ func (s *Ignores) Add(kind, namespace, name string, comments []Ignore) {
 	}
 }
 
-// Silences reports whether a comment silences a finding, and why, and records that it did.
+// Silences reports whether a comment silences a finding, returns its reason, and records its use.
 func (s *Ignores) Silences(f Finding) (reason string, silenced bool) {
 	if len(s.list) == 0 {
 		return "", false
@@ -86,7 +86,7 @@ func (i *ignore) names(code Code) bool {
 	return false
 }
 
-// Findings are the comments that have no effect. All findings must have been passed to Silences before.
+// Findings returns a finding for each comment without an effect. All findings must have been passed to Silences before.
 func (s *Ignores) Findings() []Finding {
 	var found []Finding
 	for _, i := range s.list {

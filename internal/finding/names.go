@@ -2,15 +2,15 @@ package finding
 
 import "strings"
 
-// maxNearest is the longest name that Nearest looks at.
+// maxNearest is the longest name, in bytes, that Nearest compares.
 const maxNearest = 64
 
-// maxCompared bounds the letters that one search compares with each other, so that many searches take time in
+// maxCompared is the limit of the letters that one search compares with each other, so that many searches take time in
 // proportion to their number.
 const maxCompared = 1 << 17
 
-// Nearest is the known name that was probably meant: the one with the fewest changed letters, if they are few and not all of them.
-// Equal except for case is nearer than anything else. Of very many names the first are looked at.
+// Nearest returns the known name that was probably meant: the name with the fewest changed letters, if only some changed. A
+// name that differs only in case is the nearest. The rest of a very long list is not compared.
 func Nearest(name string, known []string) (string, bool) {
 	if len(name) > maxNearest {
 		return "", false

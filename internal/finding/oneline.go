@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// OneLine makes a text from outside fit to be printed: one line, no control characters, at most limit characters.
+// OneLine makes a text from outside printable: one line, no control characters, at most limit characters.
 func OneLine(text string, limit int) string {
 	var b strings.Builder
 	count := 0

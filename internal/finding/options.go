@@ -2,7 +2,7 @@ package finding
 
 import "fmt"
 
-// Sentences that name an option: below package cmd, only this table knows how options are spelled. TestOptions checks it
+// Sentences that name an option: outside of package cmd, only this table knows the spelling of options. TestOptions checks it
 // against the commands.
 const (
 	SetVariables = "set its variables with --substitute"
@@ -80,12 +80,12 @@ const (
 	HelmLimits      = "a template of the chart may have no end; --helm-timeout and --helm-max-memory set other limits"
 )
 
-// StandIn is the option that replaces a source by a directory.
+// StandIn returns the option that replaces a source by a directory.
 func StandIn(kind, namespace, name string) string {
 	return fmt.Sprintf("--source %s/%s/%s=PATH", kind, namespace, name)
 }
 
-// SetVariable says how a variable gets a value.
+// SetVariable returns advice on how to set a variable.
 func SetVariable(name string) string {
 	return fmt.Sprintf("set it with --substitute %s=…, or write ${%[1]s:=default}", name)
 }

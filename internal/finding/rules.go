@@ -9,34 +9,34 @@ import (
 	"github.com/helmsrc/helmsrc/docs"
 )
 
-// Rule is what is known about a kind of mistake. Its names in JSON are part of the contract of explain.
+// Rule describes a kind of mistake. Its names in JSON are part of the contract of explain.
 type Rule struct {
 	Code     Code     `json:"code"`
 	Name     string   `json:"name"`  // a word or several with dashes
-	Group    string   `json:"group"` // the heading that it stands under in the catalogue
+	Group    string   `json:"group"` // its heading in the catalogue
 	Severity Severity `json:"severity"`
 	Summary  string   `json:"summary"` // one sentence, without a full stop
-	// Explanation says why it matters.
+	// Explanation describes the effect of the mistake.
 	Explanation string `json:"explanation"`
 	Fix         string `json:"fix"`               // what to do, in general
-	Example     string `json:"example,omitempty"` // manifests that have the mistake; empty for what shows only while something is fetched
-	Better      string `json:"better,omitempty"`  // the same without it
-	// Remedy is the one way to fix it, nil if there are several or none that a program could know.
+	Example     string `json:"example,omitempty"` // manifests with the mistake; empty for rules that apply only to a fetch
+	Better      string `json:"better,omitempty"`  // the same without the mistake
+	// Remedy is the only fix, nil if there are several, or if a program cannot know it.
 	Remedy *Remedy `json:"-"`
-	// Silenceable reports whether a comment can silence a finding: not where nothing could be done with what it is about,
-	// and not a failure of a run.
+	// Silenceable reports whether a comment can silence a finding. It is false if the object cannot be used at all, and for
+	// failures of a run.
 	Silenceable bool `json:"silenceable"`
 }
 
-// Rules lists all rules by code. They are read on use: most runs need none of them.
+// Rules returns all rules, sorted by code. The catalogue is read on first use, because most runs do not need it.
 func Rules() []Rule { return slices.Clone(rules()) }
 
 var rules = sync.OnceValue(func() []Rule { return readRules(strings.ReplaceAll(docs.Findings, "\r\n", "\n")) })
 
-// lasting ends what the catalogue says of a mistake that no comment can silence.
+// lasting ends the fix of a rule that no comment can silence.
 const lasting = " It cannot be silenced."
 
-// readRules reads the catalogue, a page in Markdown. TestPage checks that it has this form, and nothing else in it.
+// readRules parses the catalogue, a page in Markdown. TestPage checks that it has this form, and no other content.
 func readRules(page string) []Rule {
 	var all []Rule
 	for _, section := range strings.Split(page, "\n## ")[2:] { // the first two introduce the page
@@ -52,7 +52,7 @@ func readRules(page string) []Rule {
 	return all
 }
 
-// readRule adds what the catalogue has in the part of a rule: its title, a paragraph that explains it, one on what to do, and two examples.
+// readRule parses the part of a rule: its title, a paragraph that explains it, a paragraph with the fix, and two examples.
 func readRule(r Rule, text string) Rule {
 	text, examples, _ := strings.Cut(text, "\n```yaml\n")
 	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
@@ -67,7 +67,7 @@ func readRule(r Rule, text string) Rule {
 	return r
 }
 
-// byCode is put together when a rule is first looked for.
+// byCode indexes the rules, on first use.
 var byCode = sync.OnceValue(func() map[Code]Rule {
 	byCode := map[Code]Rule{}
 	for _, r := range rules() {
@@ -76,17 +76,17 @@ var byCode = sync.OnceValue(func() map[Code]Rule {
 	return byCode
 })
 
-// Lookup finds a rule by its code, or by one whose place it has taken.
+// Lookup returns the rule with a code, also if another code replaced it.
 func Lookup(code string) (Rule, bool) {
 	r, ok := byCode()[current(Code(code))]
 	return r, ok
 }
 
-// Remedy says how the text of a manifest has to change. One of Replace, Quote and Insert is set, but where only the version
-// of Flux says what to write.
+// Remedy describes the edit of a manifest that fixes a mistake. One of Replace, Quote and Insert is set, unless the new value
+// depends on the version of Flux.
 type Remedy struct {
-	Keys    []string                  // of the value that it is about
-	Replace func(value string) string // what to write instead; the same for nothing
+	Keys    []string                  // the path of the value
+	Replace func(value string) string // returns the new value, or the same if it has no fix
 	Quote   bool                      // the value needs quotes
 	Insert  [2]string                 // a key and its value, behind Keys
 }
@@ -106,7 +106,7 @@ func remedies() map[Code]*Remedy {
 	}
 }
 
-// RemedyKeys are the keys that remedies are about.
+// RemedyKeys returns the keys of all remedies.
 func RemedyKeys() []string {
 	var keys []string
 	for _, rule := range rules() {
