@@ -1,5 +1,5 @@
-// Package file is the way to the disk: whatever is read is opened here, in bounded memory and without waiting for longer than
-// a context lasts. It does not interpret what is in a file.
+// Package file opens and reads files, in bounded memory and without waiting beyond the end of a context. All other packages
+// read the disk through it. It does not interpret the content.
 package file
 
 import (
@@ -12,13 +12,13 @@ import (
 	"syscall"
 )
 
-// SizeError says that a file is too large. What it goes with ends with the first byte that is too much.
+// SizeError reports that a file is too large. A function that also returns data returns it up to the first byte beyond Limit.
 type SizeError struct{ Limit int64 }
 
 func (e *SizeError) Error() string { return fmt.Sprintf("larger than %d bytes", e.Limit) }
 
-// Read returns what is in a file, which may be a pipe or a device: a shell's <(...) is one. It is waited for until the
-// context ends.
+// Read returns the content of a file, which may be a pipe or a device, such as <(...) of a shell. It waits for the content
+// until the context ends.
 func Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	if text, ok := Text(ctx, name); ok {
 		return text, nil
@@ -30,10 +30,10 @@ func Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// ReadRegular returns what is in a regular file.
+// ReadRegular returns the content of a regular file.
 func ReadRegular(name string, limit int64) ([]byte, error) { return bounded(limit)(Open(name)) }
 
-// ReadInside is [ReadRegular] for a file that nobody named. [ErrOutside] is matched if a link leads out of its repository.
+// ReadInside is [ReadRegular] for a file that no user named. [ErrOutside] is matched if a link leads out of its repository.
 func ReadInside(name string, limit int64) ([]byte, error) { return bounded(limit)(OpenInside(name)) }
 
 func bounded(limit int64) func(*os.File, error) ([]byte, error) {
@@ -46,7 +46,7 @@ func bounded(limit int64) func(*os.File, error) ([]byte, error) {
 	}
 }
 
-// Cause leaves out the path, which an error has under another name than the user knows, or which is known anyway.
+// Cause strips the path from an error: the user knows the file by another name, or the caller adds the name.
 func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return Cause(e.Err)
@@ -57,13 +57,13 @@ func Cause(err error) error {
 	return err
 }
 
-// Missing reports whether an error says that there is nothing of a name. What is there and cannot be read is not missing.
+// Missing reports whether an error means that no file of that name exists. An unreadable file is not missing.
 func Missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// ReadAll reads what may never end or never begin: a terminal, a pipe. It is given up, not stopped, when the context
-// ends.
+// ReadAll reads a file that may never end or never begin: a terminal, a pipe. When the context ends it returns, without
+// stopping the read.
 func ReadAll(ctx context.Context, r io.Reader, limit int64) ([]byte, error) {
 	type result struct {
 		data []byte
@@ -85,7 +85,7 @@ func ReadAll(ctx context.Context, r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-// Bounded reads at most limit bytes, and a larger text is a *[SizeError].
+// Bounded reads at most limit bytes. A larger text is a *[SizeError].
 func Bounded(r io.Reader, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	switch {
@@ -97,13 +97,13 @@ func Bounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Open opens a regular file. [ErrIrregular] is matched for a pipe, a socket or a device. It looks before it opens: to open a
-// pipe would let its writer go on. What takes the place of the file meanwhile is not waited for either.
+// Open opens a regular file. [ErrIrregular] is matched for a pipe, a socket or a device. It checks the type before it opens:
+// opening a pipe would let its writer continue. It does not wait for a pipe that replaces the file meanwhile either.
 func Open(name string) (*os.File, error) {
 	return open(name, os.Stat, os.OpenFile)
 }
 
-// OpenInside opens a regular file that nobody named. [ErrOutside] is matched if a link leads out of its repository.
+// OpenInside opens a regular file that no user named. [ErrOutside] is matched if a link leads out of its repository.
 func OpenInside(name string) (*os.File, error) {
 	if Outside(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrOutside}
@@ -140,7 +140,7 @@ func open(name string, stat func(string) (fs.FileInfo, error), openFile func(str
 	return f, nil
 }
 
-// Regular returns an error for a file that is not a regular one.
+// Regular returns an error for a file that is not regular.
 func Regular(name string, info fs.FileInfo) error {
 	switch {
 	case info.IsDir():
@@ -151,7 +151,7 @@ func Regular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// OpenRoot opens a directory, and looks before it does.
+// OpenRoot opens a directory. It checks the type before it opens, as [Open] does.
 func OpenRoot(name string) (*os.Root, error) {
 	info, err := os.Stat(name)
 	if err == nil && !info.IsDir() {
@@ -160,7 +160,7 @@ func OpenRoot(name string) (*os.Root, error) {
 	return os.OpenRoot(name)
 }
 
-// ReadDir lists a directory in the order of the names. The system opens nothing else; what is in its place is not [Missing].
+// ReadDir lists a directory in the order of the names. A file that is not a directory is an error that is not [Missing].
 func ReadDir(name string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(name)
 	if info, failed := os.Stat(name); err != nil && failed == nil && !info.IsDir() {
@@ -169,7 +169,7 @@ func ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// ReadDirInside is [ReadDir] for a directory that nobody named. [ErrOutside] is matched if a link leads out of its repository.
+// ReadDirInside is [ReadDir] for a directory that no user named. A link out of its repository matches [ErrOutside].
 func ReadDirInside(name string) ([]fs.DirEntry, error) {
 	if Outside(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrOutside}
@@ -177,7 +177,7 @@ func ReadDirInside(name string) ([]fs.DirEntry, error) {
 	return ReadDir(name)
 }
 
-// lazy opens when it is first read, because opening a pipe already waits for the other end.
+// lazy opens its file at the first read, because opening a pipe already waits for the other end.
 type lazy struct {
 	name string
 	file *os.File
@@ -198,7 +198,7 @@ func (f *lazy) close() {
 	}
 }
 
-// What may be found instead of a regular file.
+// The reasons why a file is not opened.
 var (
 	ErrDirectory   = errors.New("is a directory")
 	ErrIrregular   = errors.New("not a regular file")
@@ -206,7 +206,7 @@ var (
 	errNoDirectory = errors.New("not a directory")
 )
 
-// Exists reports whether there is anything of a name.
+// Exists reports whether a file or directory of this name exists.
 func Exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil
@@ -218,7 +218,7 @@ func IsDir(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Same reports whether two names are of one file or directory.
+// Same reports whether two names refer to the same file or directory.
 func Same(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {

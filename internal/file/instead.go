@@ -7,13 +7,13 @@ import (
 
 type insteadKey struct{}
 
-// Instead returns a context in which files have other texts than they have on disk, as if they had been edited already.
-// They are named by absolute paths without links, and have to exist.
+// Instead returns a context in which files have other texts than on disk, as if they had been edited already. The files must
+// exist, and are named by absolute paths without links.
 func Instead(ctx context.Context, texts map[string][]byte) context.Context {
 	return context.WithValue(ctx, insteadKey{}, texts)
 }
 
-// Text is the other text of a file, if it has one.
+// Text returns the text that [Instead] gave a file, if any.
 func Text(ctx context.Context, name string) ([]byte, bool) {
 	texts, _ := ctx.Value(insteadKey{}).(map[string][]byte)
 	if len(texts) == 0 {

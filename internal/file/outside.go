@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxParents bounds how far up a repository is looked for.
+// maxParents is the largest number of directories in which a repository is searched, upwards.
 const maxParents = 100
 
-// Repository is the nearest directory at or above a directory that Git knows. The name must be absolute and without links.
+// Repository returns the nearest Git work tree at or above a directory. The name must be absolute and without links.
 func Repository(dir string) (root string, ok bool) {
 	for range maxParents {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -24,9 +24,9 @@ func Repository(dir string) (root string, ok bool) {
 	return "", false
 }
 
-// Outside reports whether a name goes over a link that stands in a repository and leads out of it: the author of the
-// repository has chosen its target. A link to the repository itself, or to a directory above it, stands outside of it.
-// A name that leads to nothing does not lead out.
+// Outside reports whether a name passes through a link that is in a repository and leads out of it: the author of the
+// repository has chosen its target. A link to the repository itself, or to a directory above it, is outside of it. A name
+// without a file does not lead out.
 func Outside(name string) bool {
 	at, err := os.Getwd()
 	if err == nil {
@@ -41,7 +41,7 @@ func Outside(name string) bool {
 		return false
 	}
 	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) }) {
-		next := filepath.Join(at, part) // which is right for .., as there is no link in what stands before it
+		next := filepath.Join(at, part) // also right for .., because the path before it has no links
 		info, err := os.Lstat(next)
 		if err != nil {
 			return false
@@ -59,7 +59,7 @@ func Outside(name string) bool {
 	return false
 }
 
-// Below reports whether a path is a directory or lies in it. Both are absolute and without links.
+// Below reports whether a path is a directory, or is in it. Both are absolute and without links.
 func Below(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }

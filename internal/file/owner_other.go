@@ -4,8 +4,8 @@ package file
 
 import "io/fs"
 
-// Owned is true: the directories for caches and temporary files are the user's own.
+// Owned returns true: the directories for caches and temporary files belong to the user.
 func Owned(fs.FileInfo) bool { return true }
 
-// TempDirVariable is where [os.TempDir] has the directory from.
+// TempDirVariable is the environment variable that [os.TempDir] reads.
 const TempDirVariable = "TMP"

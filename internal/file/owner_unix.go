@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// Owned reports whether a file belongs to the user that the program runs as.
+// Owned reports whether a file belongs to the user of the process.
 func Owned(fi fs.FileInfo) bool {
 	stat, ok := fi.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 
-// TempDirVariable is where [os.TempDir] has the directory from.
+// TempDirVariable is the environment variable that [os.TempDir] reads.
 const TempDirVariable = "TMPDIR"
