@@ -1,5 +1,4 @@
-// Package digest computes and checks digests while bytes flow.
-// It does not know what the bytes are or where they come from.
+// Package digest computes and checks digests of streams. It does not know the meaning or the origin of the bytes.
 package digest
 
 import (
@@ -17,7 +16,7 @@ import (
 // Digest is "<algorithm>:<hex>", as OCI and Flux write it.
 type Digest = godigest.Digest
 
-// newHash returns nil for an algorithm that is not offered.
+// newHash returns nil for an unsupported algorithm.
 func newHash(a godigest.Algorithm) hash.Hash {
 	switch a {
 	case godigest.SHA256:
@@ -30,14 +29,14 @@ func newHash(a godigest.Algorithm) hash.Hash {
 	return nil
 }
 
-// A MalformedError reports that a string is not a digest. It is a type of its own because an index with an unreadable
-// digest earns a warning, where one with a wrong digest is refused.
+// A MalformedError reports that a string is not a digest. It has its own type because an index with an unreadable digest
+// causes a warning, while one with a wrong digest is refused.
 type MalformedError struct {
 	Value  string
 	Reason string
 }
 
-// maxShown keeps a hostile index from filling the terminal: no digest of an offered algorithm is longer.
+// maxShown is the limit, in bytes, of a quoted digest, so that a hostile index cannot fill the terminal: no digest is longer.
 const maxShown = len("sha512:") + 2*sha512.Size
 
 func (e *MalformedError) Error() string {
@@ -48,8 +47,8 @@ func (e *MalformedError) Error() string {
 	return fmt.Sprintf("malformed digest %q: %s", shown, e.Reason)
 }
 
-// Parse reads "<algorithm>:<hex>". The algorithm and the hex digits must be lower case, as the OCI image
-// specification demands. The error is a [*MalformedError].
+// Parse parses "<algorithm>:<hex>". The algorithm and the hex digits must be lower case, as the OCI image specification
+// demands. The error is a [*MalformedError].
 func Parse(s string) (Digest, error) {
 	name, encoded, found := strings.Cut(s, ":")
 	if !found {
@@ -70,9 +69,9 @@ func Parse(s string) (Digest, error) {
 	return Digest(s), nil
 }
 
-// ParseLoose reads a digest as Helm indexes write it: bare hex is SHA-256, and an algorithm may stand in front as in
-// [Parse]. Case does not matter, because Helm never compared these digests and some generators print upper case hex;
-// the result is lower case. Surrounding white space is malformed.
+// ParseLoose parses a digest as Helm indexes write it: bare hex is SHA-256, and an algorithm may precede it as in [Parse].
+// Case does not matter, because Helm never compared these digests and some generators print upper case hex; the result is
+// lower case. Surrounding white space is malformed.
 func ParseLoose(s string) (Digest, error) {
 	lower := strings.ToLower(s)
 	if !strings.Contains(s, ":") {
@@ -86,15 +85,15 @@ func ParseLoose(s string) (Digest, error) {
 	return d, err
 }
 
-// A Writer hashes and counts what is written to it. A write never fails.
+// A Writer hashes and counts the bytes written to it. A write never fails.
 type Writer struct {
 	algorithm godigest.Algorithm
 	hash      hash.Hash
 	size      int64
 }
 
-// NewWriter returns a Writer for an algorithm that [Algorithm] has returned; anything else is a programming error
-// and panics.
+// NewWriter returns a Writer for an algorithm that [Algorithm] returned. It panics for other algorithms, which are a
+// programming error.
 func NewWriter(a godigest.Algorithm) *Writer {
 	h := newHash(a)
 	if h == nil {
@@ -109,19 +108,19 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Digest returns the digest of everything written since the last Reset. Writing may go on afterwards.
+// Digest returns the digest of everything written since the last Reset. The caller may continue to write.
 func (w *Writer) Digest() Digest { return godigest.NewDigest(w.algorithm, w.hash) }
 
 // Size returns the number of bytes written since the last Reset.
 func (w *Writer) Size() int64 { return w.size }
 
-// Reset forgets everything that was written.
+// Reset resets the digest and the size.
 func (w *Writer) Reset() {
 	w.hash.Reset()
 	w.size = 0
 }
 
-// A MismatchError reports that bytes are not the ones a digest was made of.
+// A MismatchError reports that bytes do not have the expected digest.
 type MismatchError struct {
 	Want, Got Digest
 }
@@ -130,9 +129,9 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("computed digest doesn't match '%s': got '%s'", e.Want, e.Got)
 }
 
-// NewReader returns a reader of r's bytes that ends with a [*MismatchError] instead of io.EOF when they do not make
-// up the digest want. It fails at once with a [*MalformedError] when want is no digest: a check that cannot be made
-// never passes. Every error, io.EOF included, is repeated by later reads.
+// NewReader returns a reader of r's bytes that ends with a [*MismatchError] instead of io.EOF if their digest is not want. It
+// fails at once with a [*MalformedError] if want is not a digest: a check that cannot be made never passes. Later reads repeat
+// every error, including io.EOF.
 func NewReader(r io.Reader, want Digest) io.Reader {
 	d, err := Parse(string(want))
 	if err != nil {
@@ -161,7 +160,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// verify returns io.EOF when the bytes are the right ones.
+// verify returns io.EOF if the digest is right.
 func (r *reader) verify() error {
 	if got := r.seen.Digest(); got != r.want {
 		return &MismatchError{Want: r.want, Got: got}
@@ -169,5 +168,5 @@ func (r *reader) verify() error {
 	return io.EOF
 }
 
-// Short is the beginning of a digest, for people.
+// Short returns the beginning of a digest, for people.
 func Short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
