@@ -1,13 +1,13 @@
-// Package bound judges what a text in YAML or JSON comes to before anything decodes it. It decodes nothing itself.
+// Package bound limits the size of YAML and JSON texts before another package decodes them. It decodes nothing itself.
 package bound
 
 import "fmt"
 
-// MaxValues bounds the values of a text that is decoded at once. A parser needs up to 350 bytes for a value that has two
-// in the text, so that is less than 400 MiB.
+// MaxValues is the limit of the values of a text that is decoded at once. A parser needs up to 350 bytes for a value that has
+// two in the text, so that is less than 400 MiB.
 const MaxValues = 1 << 20
 
-// ErrValues is a text with more values than a program should decode.
+// ErrValues reports a text with more than [MaxValues] values.
 var ErrValues = fmt.Errorf("too many values: more than %d", MaxValues)
 
 // Check returns [ErrValues] for a text that may have more than [MaxValues] values. Smaller texts are not read.
@@ -18,8 +18,8 @@ func Check(text []byte) error {
 	return ErrValues
 }
 
-// Values counts what separates values in YAML and in JSON: the ends of lines, brackets, commas, colons and dashes, also
-// inside of strings. A line that ends with one of them counts once.
+// Values counts the separators of values in YAML and in JSON: line ends, brackets, commas, colons and dashes, also inside
+// strings. A line end after another separator is not counted.
 func Values(text []byte) int {
 	n := 0
 	var last byte

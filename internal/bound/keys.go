@@ -6,11 +6,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxComparisons bounds how often two keys of a text are compared. The YAML library compares all keys of a mapping with each other
-// to decode it, and makes a message of some 70 bytes for each two that are equal.
+// maxComparisons is the limit of the comparisons of keys in a text. To decode a mapping, the YAML library compares all its
+// keys with each other, and makes a message of some 70 bytes for each two equal ones.
 const maxComparisons = 1_000_000
 
-// ErrKeys is a text with more keys in its mappings than the YAML library should decode.
+// ErrKeys reports a text with too many keys in its mappings for the YAML library.
 var ErrKeys = fmt.Errorf("too many keys in mappings: more than %d comparisons", maxComparisons)
 
 // Decode decodes a node, or returns [ErrKeys].
@@ -29,8 +29,8 @@ func Keys(n *yaml.Node) error {
 	return nil
 }
 
-// Comparisons counts those of the keys of each mapping in a node with each other, as often as an alias names it. Seen are the nodes
-// with an anchor.
+// Comparisons returns the number of comparisons between keys of the same mapping in a node, counting a mapping again for each
+// alias. Seen holds the nodes with an anchor.
 func Comparisons(n *yaml.Node, seen map[*yaml.Node]int64) int64 {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -8,18 +8,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxWork bounds how many instructions of a regular expression are run, by all bytes that they look at. A million of them
-// take up to 60 milliseconds.
+// maxWork is the limit of the instructions of a regular expression that run, multiplied by the bytes that they read. A million
+// of them take up to 60 milliseconds.
 const maxWork = 1 << 27
 
-// ErrPattern is a regular expression that may take too long.
+// ErrPattern reports a regular expression that may take too long.
 var ErrPattern error = &finding.Problem{
 	Text:   fmt.Sprintf("the regular expression may take more than %d steps here", maxWork),
 	Advice: "make the expression or the text shorter, repeat less in it, or anchor it with ^ and $",
 }
 
-// Match returns [ErrPattern] if it may take too long to look for a match of each expression in each text. Text that
-// is no expression is not judged.
+// Match returns [ErrPattern] if the search for a match of each expression in each text may take too long. An invalid
+// expression is not counted.
 func Match(texts []string, patterns ...string) error {
 	size := 0
 	for _, text := range texts {
@@ -33,19 +33,19 @@ func Match(texts []string, patterns ...string) error {
 	return nil
 }
 
-// A Pattern is a regular expression, and the steps that are left to it for all texts together.
+// A Pattern is a regular expression with a budget of steps for all texts together.
 type Pattern struct {
 	expression  *regexp.Regexp
 	steps, left int
 }
 
-// Compile reads an expression. An error is that of package regexp.
+// Compile compiles an expression. Its error is that of package regexp.
 func Compile(expression string) (*Pattern, error) {
 	re, err := regexp.Compile(expression)
 	return &Pattern{re, Steps(expression, 1, 1), maxWork}, err
 }
 
-// Match reports whether a text has a match. It returns [ErrPattern] where that may take more steps than are left.
+// Match reports whether a text has a match. It returns [ErrPattern] if that may take more steps than the budget has left.
 func (p *Pattern) Match(text string) (bool, error) {
 	if p.left -= min(p.steps, maxWork) * (len(text) + 1); p.left < 0 {
 		return false, ErrPattern
@@ -53,8 +53,8 @@ func (p *Pattern) Match(text string) (bool, error) {
 	return p.expression.MatchString(text), nil
 }
 
-// Steps is how many instructions of an expression may be run to find so many matches in texts of a size: one by all bytes
-// for each match, because the search for the next may read to the end. It is no more than a limit.
+// Steps returns how many instructions of an expression may run to find matches in texts of a size: one for each byte and each
+// match, because the search for the next match may read to the end. The result is bounded.
 func Steps(pattern string, size, matches int) int {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -74,7 +74,7 @@ func Steps(pattern string, size, matches int) int {
 	return steps
 }
 
-// instructions is about how many instructions an expression is compiled to.
+// instructions returns about the number of instructions that an expression compiles to.
 func instructions(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {
@@ -89,8 +89,8 @@ func instructions(re *syntax.Regexp) int {
 	return min(n, maxWork)
 }
 
-// rereads reports whether more may be read than what a match has, without end: something comes after a repetition that
-// has no limit, and may be missing.
+// rereads reports whether a search may read any number of bytes beyond its match: an element that may be missing follows an
+// unlimited repetition.
 func rereads(re *syntax.Regexp, last bool) bool {
 	endless := re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0
 	if endless && !last {
