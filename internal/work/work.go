@@ -1,5 +1,4 @@
-// Package work does shared work once per key, and many pieces of work at the same time in a given order. It does not know
-// what the work is.
+// Package work runs shared work once per key, and a bounded number of tasks at a time, in order. It does not know the work.
 package work
 
 import (
@@ -8,9 +7,8 @@ import (
 	"time"
 )
 
-// Memo does something once per key and run and remembers the answer, failures
-// included: a hundred charts of one dead repository make one request and report
-// one cause. It is safe for many goroutines; the zero value is ready.
+// Memo does work once per key and run and keeps the result, also an error: a hundred charts of one dead repository make one
+// request and report one cause. It is safe for concurrent use; the zero value is ready.
 type Memo[K comparable, V any] struct {
 	mu    sync.Mutex
 	calls map[K]*call[V]
@@ -22,8 +20,7 @@ type call[V any] struct {
 	err   error
 }
 
-// Do returns what the first call of do for key returned. Later callers wait for
-// it, but no longer than their context lives.
+// Do returns the result of the first call for key. Later callers wait for it, but no longer than their context lives.
 func (m *Memo[K, V]) Do(ctx context.Context, key K, work func() (V, error)) (V, error) {
 	m.mu.Lock()
 	c, found := m.calls[key]
@@ -50,15 +47,15 @@ func (m *Memo[K, V]) Do(ctx context.Context, key K, work func() (V, error)) (V, 
 	}
 }
 
-// Forget drops what is remembered of a key: the next call does the work again.
+// Forget drops the result for a key: the next call does the work again.
 func (m *Memo[K, V]) Forget(key K) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.calls, key)
 }
 
-// Ordered calls work for 0 to n-1, at most limit at a time and in that order of
-// starting. Work stores its result by position.
+// Ordered calls work for 0 to n-1, at most limit at a time, and starts the calls in that order. Work stores its result by
+// position.
 func Ordered(n, limit int, work func(i int)) {
 	var running sync.WaitGroup
 	slots := make(chan struct{}, max(1, limit))
@@ -72,7 +69,7 @@ func Ordered(n, limit int, work func(i int)) {
 	running.Wait()
 }
 
-// Sleep waits, but no longer than its context lives.
+// Sleep waits for a duration, or until the context ends, and then returns its cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
