@@ -1,4 +1,4 @@
-// Package cel finds out whether expressions in CEL can be parsed, in linear time. It evaluates nothing; pure.
+// Package cel reports whether expressions in CEL can be parsed, in linear time. It evaluates nothing; pure.
 package cel
 
 import (
@@ -12,11 +12,11 @@ import (
 // The limits of cel-go.
 const (
 	maxLength = 100_000 // characters
-	maxDepth  = 250     // expressions in each other
+	maxDepth  = 250     // nested expressions
 )
 
-// lexer finds the next token: what may stand before it, and as groups a literal, a name and an operator; at the end there is
-// none.
+// lexer returns the expressions for the blanks before a token, and for a token, with a literal, a name and an operator as
+// groups. At the end of the text, all groups are empty.
 var lexer = sync.OnceValues(func() (blank, token *regexp.Regexp) {
 	blank = regexp.MustCompile(`^(?:[ \t\r\n\f]|//[^\n]*)*`)
 	token = regexp.MustCompile(`^(?:` +
