@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// maxEdits bounds how many lines may differ before all of them count as replaced: comparing takes as many steps as
-	// its square.
+	// maxEdits is the number of differing lines from which on all of them count as replaced: the comparison takes as many
+	// steps as its square.
 	maxEdits = 1500
-	// context is how many equal lines are shown around a change.
+	// context is the number of equal lines around a change.
 	context = 3
 )
 
-// Unified is the unified diff of two texts, as git apply and patch take it, "" if they are equal. Each line is written as
-// show returns it, which gets its number in the old text, counted from 1; a new line gets that of the line that it replaces, or
-// of the line before it. A line that does not change is left out where show returns "". A nil show changes none.
+// Unified returns the unified diff of two texts for git apply and patch, "" if they are equal. It writes the text that show
+// returns for each line. Show gets the number of the line in the old text, from 1; a new line has the number of the line that
+// it replaces, or of the line before it. An unchanged line is omitted if show returns "". A nil show changes no line.
 func Unified(from, to string, old, now []byte, show func(line int, text string, edited bool) string) string {
 	if bytes.Equal(old, now) {
 		return ""
@@ -67,13 +67,13 @@ func Unified(from, to string, old, now []byte, show func(line int, text string, 
 	return out.String()
 }
 
-// edit is a line that stays (' '), goes ('-') or comes ('+').
+// edit is a line that is kept (' '), removed ('-') or added ('+').
 type edit struct {
 	op   byte
 	line string
 }
 
-// shownOf marks the lines that change, and those around them up to one that is left out.
+// shownOf marks the changed lines, and the lines around them up to an omitted line.
 func shownOf(list []edit) []bool {
 	shown := make([]bool, len(list))
 	for i := range list {
@@ -91,7 +91,7 @@ func shownOf(list []edit) []bool {
 	return shown
 }
 
-// edits are the steps from a to b, as few as there can be.
+// edits returns the steps from a to b, as few as possible.
 func edits(a, b []string) []edit {
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
@@ -119,7 +119,7 @@ func edits(a, b []string) []edit {
 	return list
 }
 
-// shortest is the algorithm of Myers: the furthest points that can be reached with more and more edits.
+// shortest is the algorithm of Myers: it computes the furthest points that a growing number of edits can reach.
 func shortest(a, b []string) []edit {
 	most := min(len(a)+len(b), maxEdits)
 	reached := make([]int, 2*most+3)
@@ -146,7 +146,7 @@ func shortest(a, b []string) []edit {
 	return replaced(a, b)
 }
 
-// back follows the trace from the end to the beginning. trace[d] has what was reached with fewer than d edits, for the
+// back follows the trace from the end to the beginning. trace[d] holds the points reached with fewer than d edits, for the
 // diagonals from -d to d.
 func back(a, b []string, trace [][]int, d int) []edit {
 	var list []edit
@@ -185,7 +185,7 @@ func back(a, b []string, trace [][]int, d int) []edit {
 	return list
 }
 
-// byLine compares equally many lines one by one: that is what replacing scalars makes of a file.
+// byLine compares texts with equally many lines one by one, which is the result of replacing scalars in a file.
 func byLine(a, b []string) []edit {
 	var list []edit
 	for i := 0; i < len(a); {
