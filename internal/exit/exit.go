@@ -1,4 +1,4 @@
-// Package exit has the exit codes of the program, and the error of wrong usage.
+// Package exit defines the exit codes of the program, and the error of wrong usage.
 package exit
 
 import (
@@ -6,18 +6,18 @@ import (
 	"fmt"
 )
 
-// Exit codes. When several apply, Worst says which one wins.
+// Exit codes. If several apply, Worst returns the one that takes precedence.
 const (
 	OK          = 0
 	Failed      = 1 // an object is not Ready, or was rejected
 	Usage       = 2 // wrong usage, nothing selected, unreadable input
 	Integrity   = 3 // a digest or signature check failed
-	Drift       = 4 // something differs that was asked about: outdated --fail, update --check, plan --fail-on-change
-	Transient   = 5 // nothing worse than failures that a retry may help
+	Drift       = 4 // a requested check found a difference: outdated --fail, update --check, plan --fail-on-change
+	Transient   = 5 // only failures that a retry may fix
 	Interrupted = 130
 )
 
-// Worst joins two exit codes of parts of a run into the one of the whole.
+// Worst returns the exit code of a run with two parts, from the codes of the parts.
 func Worst(a, b int) int {
 	for _, code := range []int{Interrupted, Integrity, Usage, Failed, Transient, Drift} {
 		if a == code || b == code {
@@ -45,9 +45,9 @@ func CodeOf(err error) int {
 	return Failed
 }
 
-// A UsageError is wrong usage, which ends the run.
+// A UsageError reports wrong usage, which ends the run.
 type UsageError struct {
-	// Option is the option that Err is about, "" for several or no option, and Value its value where Err does not say that. The
+	// Option is the option that Err is about, "" for several or no option, and Value its value unless Err contains it. The
 	// command line puts both before the text.
 	Option, Value string
 	Err           error
@@ -60,7 +60,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Hint returns the advice.
 func (e *UsageError) Hint() string { return e.Advice }
 
-// An OptionError is what failed of that which an option names, and is no wrong usage.
+// An OptionError reports a failed operation on the file or place that an option names. It is not wrong usage.
 type OptionError struct {
 	Option, Value string
 	Err           error
@@ -69,7 +69,7 @@ type OptionError struct {
 func (e *OptionError) Error() string { return e.Err.Error() }
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// Usagef is wrong usage in words.
+// Usagef returns a formatted UsageError.
 func Usagef(format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...)}
 }
