@@ -1,5 +1,5 @@
-// Package lockfile reads and writes the file that holds a lock. Several processes may do so at the same time, and each may
-// be killed at any moment: the file is always that of one of them, and no entry of another one is lost.
+// Package lockfile reads and writes the lock file. Several processes may write it at the same time, and each may be killed at
+// any moment: the file is always complete, and no entry of another process is lost.
 package lockfile
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// failure is why a lock file cannot be read or written.
+// failure returns the error of a lock file that cannot be read or written.
 func failure(name string, err error) error {
 	p := &finding.Problem{Text: fmt.Sprintf("%s: %v", name, file.Cause(err)), Err: err}
 	var content *lock.Error
@@ -38,7 +38,7 @@ func failure(name string, err error) error {
 	return p
 }
 
-// Read returns the contents of a lock file. The error of one that is not there matches [fs.ErrNotExist].
+// Read returns the content of a lock file. The error for a missing file matches [fs.ErrNotExist].
 func Read(name string) (*lock.Lock, error) {
 	l, _, err := read(name)
 	return l, err
@@ -60,7 +60,7 @@ func read(name string) (*lock.Lock, *rewrite.File, error) {
 	return l, f, nil
 }
 
-// Check reports why a lock file could not be changed, nil if it can be: before anything is fetched for it.
+// Check returns an error if a lock file cannot be changed. It is called before anything is fetched for the file.
 func Check(name string) error {
 	if err := rewrite.Writable(name); err != nil {
 		return failure(name, err)
@@ -68,15 +68,15 @@ func Check(name string) error {
 	return nil
 }
 
-// How often a file is tried to be written that other processes write to, and how long is waited between. They have it for
-// some milliseconds.
+// The limit of the attempts to write a file that other processes write, and the time between them. Other processes keep it
+// locked for some milliseconds.
 const (
 	attempts = 200
 	pause    = 20 * time.Millisecond
 )
 
-// Change changes the entries of a lock file, and makes the file if it is not there and there is something to write. It is called
-// again with what another process has written meanwhile. A file whose content stays is not written.
+// Change calls change to edit the entries of a lock file, and creates the file if it is missing and has entries. It calls
+// change again after another process has written the file meanwhile. It does not write a file whose content stays the same.
 func Change(ctx context.Context, name string, change func(*lock.Lock)) (changed bool, err error) {
 	for n := 0; ; n++ {
 		changed, err = try(name, change)
