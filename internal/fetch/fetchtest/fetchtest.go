@@ -1,5 +1,5 @@
-// Package fetchtest has what the tests of the packages below fetch share: a network of real servers and a client that
-// knows no other.
+// Package fetchtest holds helpers for the tests of the packages below fetch: a network of real servers and a client that is
+// limited to it.
 package fetchtest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// World is a network of real servers, a client that knows no other, and the waits that the client would have made.
+// World is a network of real servers, a client that is limited to it, and the waits that the client would have made.
 type World struct {
 	*helmtest.Network
 	Kit    *helmtest.Kit
@@ -55,7 +55,7 @@ func NewWorld(t *testing.T) *World {
 	return w
 }
 
-// Client is closed at the end of the test.
+// Client returns a client that is closed at the end of the test.
 func (w *World) Client(t *testing.T) *fetch.Client {
 	t.Helper()
 	c := fetch.NewClient(w.Config)
@@ -87,7 +87,7 @@ func (w *World) ServerTLS(t *testing.T, host string, mutual bool) *tls.Config {
 	return config
 }
 
-// Identity is made as for a HelmRepository with these values in its Secrets.
+// Identity returns the identity of a HelmRepository with these values in its Secrets.
 func Identity(t *testing.T, secret, cert map[string][]byte) *auth.Identity {
 	t.Helper()
 	object := func(data map[string][]byte) *manifest.Secret {
@@ -115,7 +115,7 @@ func (b *Buffer) Reset() error {
 	return nil
 }
 
-// Files serves each path with its content.
+// Files is a handler that serves each path with its content.
 type Files map[string]string
 
 func (f Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func (f Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(content))
 }
 
-// Redirects sends every path in it to another URL.
+// Redirects is a handler that redirects each of its paths to another URL.
 type Redirects map[string]string
 
 func (r Redirects) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -144,7 +144,7 @@ func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// InTurn gives each request the next handler, and the last one from then on.
+// InTurn returns a handler that passes each request to the next of the handlers, and further requests to the last one.
 func InTurn(handlers ...http.Handler) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -158,7 +158,7 @@ func InTurn(handlers ...http.Handler) http.HandlerFunc {
 	}
 }
 
-// WantError fails the test unless the error says what it should and nothing that it should not.
+// WantError fails the test unless the error contains want, and shows no secret.
 func WantError(t *testing.T, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -198,7 +198,7 @@ func unwrap(err error) error {
 	return nil
 }
 
-// List returns the files of a tree with their contents, an asterisk behind the names of executable ones.
+// List returns the files of a tree with their contents, and an asterisk after the names of executables.
 func List(t *testing.T, tree *fetch.Tree) []string {
 	t.Helper()
 	var files []string
@@ -233,7 +233,7 @@ func WantFiles(t *testing.T, tree *fetch.Tree, want ...string) {
 	}
 }
 
-// Short promises more than it sends.
+// Short announces more bytes than it sends.
 func Short(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "100")
 	_, _ = w.Write([]byte("beginning"))
