@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// Generate writes an index of charts with so many versions each, as Helm writes it, with entries as large public
-// repositories have them: some 1.1 KB each. The same arguments give the same bytes. URLs begin with baseURL, if it is not
-// empty.
+// Generate writes an index of charts with the same number of versions each, as Helm writes it, with entries as large as in
+// public repositories: about 1.1 KB each. The same arguments give the same bytes. URLs begin with baseURL, if it is not empty.
 func Generate(w io.Writer, charts, versions int, baseURL string) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprint(b, "apiVersion: v1\nentries:\n")
@@ -26,10 +25,10 @@ func Generate(w io.Writer, charts, versions int, baseURL string) error {
 	return b.Flush()
 }
 
-// ChartName is the name of a chart, counted from 0. Names are sorted as their numbers are.
+// ChartName returns the name of a chart, counted from 0. Names are sorted like their numbers.
 func ChartName(chart int) string { return fmt.Sprintf("chart-%05d", chart) }
 
-// Version is a version of a chart, counted from 0, the oldest.
+// Version returns a version of a chart, counted from 0, the oldest.
 func Version(version int) string {
 	return fmt.Sprintf("%d.%d.%d", version/50, version/5%10, version%5)
 }
