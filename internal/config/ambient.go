@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// Ambient is the value of --ambient-credentials, which was a boolean once and takes what a boolean takes.
+// Ambient is the value of --ambient-credentials, which was a boolean in earlier versions, and still accepts booleans.
 type Ambient string
 
 const (
-	AmbientHome     Ambient = "true"  // by the environment's ways
+	AmbientHome     Ambient = "true"  // as the environment defines
 	AmbientNone     Ambient = "false" // not at all
 	AmbientAnywhere Ambient = "anywhere"
 
-	// ambientType is its type for the configuration file and its schema.
+	// ambientType is the name of its type for the configuration file and its schema.
 	ambientType = "boolOrAnywhere"
 )
 

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Bytes is a number of bytes, written plainly or as a Kubernetes quantity
+// Bytes is a number of bytes, written as a number or as a Kubernetes quantity
 // such as 50Mi. It is positive.
 type Bytes int64
 

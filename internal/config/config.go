@@ -1,5 +1,5 @@
-// Package config gives the flags of commands their values: from the command line, the environment, a configuration file, or by
-// default. It knows which flags a file may set, describes the file in a schema, and prints the values that count.
+// Package config sets the flags of commands: from the command line, the environment, a configuration file, or their defaults.
+// It defines which flags a file may set, describes the file in a schema, and prints the effective values.
 package config
 
 import (
@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// Annotation is on a command that reads the configuration file although it reads no manifests.
+	// Annotation marks a command that reads the configuration file although it reads no manifests.
 	Annotation = "helmsrc.dev/configuration"
-	// UntrustedFlag is for manifests of strangers, whose configuration is not read.
+	// UntrustedFlag is for manifests of strangers: their configuration file is ignored.
 	UntrustedFlag = "untrusted"
 	// InsecureFlag is for servers whose certificates are not verified.
 	InsecureFlag = "insecure-skip-tls-verify"
@@ -31,22 +31,22 @@ const (
 // Config is the configuration of a run. Configure changes it; only one goroutine may use it at a time.
 type Config struct {
 	Getenv       func(string) string
-	File         string // that was read, "" for none
-	Ignored      bool   // a file was found in a repository of strangers, and not read
-	OwnDirectory bool   // the artifacts directory is named by a user who trusts the checkout
+	File         string // the file that was read, "" without one
+	Ignored      bool   // a file was found, but not read because of --untrusted
+	OwnDirectory bool   // a user who trusts the checkout has named the artifacts directory
 }
 
-// Origins says where the value of a flag comes from, for those that have not their default.
+// Origins holds the origins of the values of flags that do not have their default.
 type Origins map[string]string
 
-// AddFlags adds the flags that say which file is read. They have variables in the environment, but no keys in the file.
+// AddFlags adds the flags that choose the file. They have environment variables, but no keys in the file.
 func AddFlags(fs *pflag.FlagSet) {
 	fs.String("config", "", "`file` with values for flags (default: "+Name+", looked for upwards to the root of the repository)")
 	fs.Bool("no-config", false, "read no configuration file")
 }
 
-// Configure gives the flags of a command their values: flag, environment, file, default, the first that there is. Files that
-// are given as arguments were typed like those of -f: a hook that passes the changed files does not want all of them.
+// Configure sets the flags of a command from the first of: flag, environment, file, default. Files that are given as arguments
+// count as typed, like those of -f: a hook that passes the changed files does not want the files of the configuration.
 func (c *Config) Configure(command *cobra.Command, filesGiven bool) (Origins, error) {
 	from, flags := Origins{}, command.Flags()
 	flags.Visit(func(f *pflag.Flag) { from[f.Name] = "--" + f.Name })
@@ -74,7 +74,7 @@ func (c *Config) Configure(command *cobra.Command, filesGiven bool) (Origins, er
 	return from, err
 }
 
-// Beside is the path of a file in the directory of the configuration, or in the working directory if there is none.
+// Beside returns the path of a file in the directory of the configuration, or in the working directory without one.
 func (c *Config) Beside(name string) string {
 	if filepath.Base(c.File) == Name {
 		return filepath.Join(filepath.Dir(filepath.FromSlash(c.File)), name)
@@ -83,7 +83,7 @@ func (c *Config) Beside(name string) string {
 }
 
 // ownsDirectory reports whether the user has named the artifacts directory, and trusts the author of the checkout: a
-// configuration that was found in the repository is no word of the user.
+// configuration that was found in the repository is not the user's choice.
 func ownsDirectory(flags *pflag.FlagSet, command string, file *configuration, from Origins) bool {
 	f := flags.Lookup(directoryFlag)
 	if f == nil || !f.Changed {
@@ -99,27 +99,27 @@ func ownsDirectory(flags *pflag.FlagSet, command string, file *configuration, fr
 	return !ok || from[f.Name] != file.position(s.line)
 }
 
-// choicesAnnotation holds the values of a flag that has only a few.
+// choicesAnnotation holds the values of a flag with a fixed set of values.
 const choicesAnnotation = "helmsrc.dev/choices"
 
-// SetChoices names the values of a flag that has only a few, for completions and for the schema of the file.
+// SetChoices sets the values of a flag with a fixed set of values, for completions and for the schema of the file.
 func SetChoices(fs *pflag.FlagSet, flag string, values ...string) {
 	fs.Lookup(flag).Annotations = map[string][]string{choicesAnnotation: values}
 }
 
-// Choices are the values of a flag that has only a few, nil for any other.
+// Choices returns the values of a flag with a fixed set of values, nil for any other flag.
 func Choices(f *pflag.Flag) []string { return f.Annotations[choicesAnnotation] }
 
-// OpenEnded reports whether a choice is the beginning of a value only.
+// OpenEnded reports whether a choice is only the beginning of a value.
 func OpenEnded(choice string) bool { return strings.HasSuffix(choice, "=") }
 
-// Variable is the environment variable of a flag: --artifacts-dir is HELMSRC_ARTIFACTS_DIR.
+// Variable returns the environment variable of a flag: --artifacts-dir is HELMSRC_ARTIFACTS_DIR.
 func Variable(flag string) string {
 	return "HELMSRC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// applyEnvironment gives every flag that was not set the value of its variable. A
-// list has one value per line.
+// applyEnvironment sets every flag that is not set on the command line from its
+// environment variable. A list has one value per line.
 func applyEnvironment(flags *pflag.FlagSet, getenv func(string) string, origins Origins) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -154,11 +154,11 @@ func setFlag(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
 	return nil
 }
 
-// helmsrcRelease is read by the GitHub Action, which hands its environment on.
+// helmsrcRelease is read by the GitHub Action, which passes on its environment.
 const helmsrcRelease = "HELMSRC_RELEASE"
 
-// UnknownVariables are warnings of variables that look like variables of flags. The flags of all commands are read only if
-// there is such a variable.
+// UnknownVariables returns warnings about variables that look like those of flags, but belong to no flag. It reads the flags
+// of all commands only if the environment has variables with the prefix HELMSRC_.
 func UnknownVariables(root *cobra.Command, environ []string) []string {
 	var names []string
 	for _, variable := range environ {

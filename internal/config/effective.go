@@ -17,19 +17,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// effectiveValue is what a flag of a command is set to, and by what.
+// effectiveValue is the value of a flag of a command, with its origin.
 type effectiveValue struct {
 	Value  any    `json:"value"`
 	Origin string `json:"origin"`
 }
 
-// effectiveValues are those of all commands: by command, "" for what is the same in
-// all of them, and by flag.
+// effectiveValues returns the values of all commands by command and by flag. Values
+// that are equal in all commands are under "".
 func (c *Config) effectiveValues(asked *cobra.Command) (map[string]map[string]effectiveValue, error) {
 	all := map[string]map[string]effectiveValue{"": {}}
 	several := map[string]bool{}
 	for _, command := range commands(asked.Root()) {
-		// What was typed for this command is typed for all.
+		// A flag that was typed for this command applies to all commands.
 		inherited := command.InheritedFlags()
 		from, err := c.Configure(command, false)
 		if err != nil {
@@ -60,10 +60,10 @@ func (c *Config) effectiveValues(asked *cobra.Command) (map[string]map[string]ef
 	return all, nil
 }
 
-// leftOpen reports whether a boolean is neither true nor false. No file could say so, other than by leaving it out.
+// leftOpen reports whether a boolean is neither true nor false. A file expresses that by leaving it out.
 func leftOpen(f *pflag.Flag) bool { return f.Value.Type() == "bool" && f.Value.String() == "" }
 
-// typedValue is the value of a flag as the configuration file would have it.
+// typedValue returns the value of a flag with its type in the configuration file.
 func typedValue(f *pflag.Flag) any {
 	text := auth.RedactText(f.Value.String())
 	switch f.Value.Type() {
@@ -83,7 +83,7 @@ func typedValue(f *pflag.Flag) any {
 		values := []string{}
 		for _, v := range list.GetSlice() {
 			if key, _, found := strings.Cut(v, "="); found && word == "KEY=VALUE" {
-				v = key + "=REDACTED" // of the manifests' variables some are secret
+				v = key + "=REDACTED" // some variables of manifests are secret
 			}
 			values = append(values, auth.RedactText(v))
 		}
@@ -92,14 +92,14 @@ func typedValue(f *pflag.Flag) any {
 	return text
 }
 
-// configured is a flag with its value, of a command, or "" of all that have it.
+// configured is a flag with its value, of a command, or of all commands that have it if Command is "".
 type configured struct {
 	Command string `json:"command,omitempty"`
 	Flag    string `json:"flag"`
 	effectiveValue
 }
 
-// settingsOf lists values by command and flag.
+// settingsOf returns values by command and flag.
 func settingsOf(values map[string]map[string]effectiveValue) []configured {
 	var list []configured
 	for _, command := range slices.Sorted(maps.Keys(values)) {
@@ -110,7 +110,7 @@ func settingsOf(values map[string]map[string]effectiveValue) []configured {
 	return list
 }
 
-// ByCommand is the format that --json printed before there was -o json.
+// ByCommand is the format that --json printed in versions without -o json.
 const ByCommand = "by command"
 
 // Write prints the values of the flags of all commands as yaml, as json, or ByCommand.
@@ -150,7 +150,7 @@ func (c *Config) Write(w io.Writer, asked *cobra.Command, format string) error {
 	return encoder.Close()
 }
 
-// configurationNode is the document that would give the same values again.
+// configurationNode returns the document of a configuration file with the same values.
 func configurationNode(values map[string]map[string]effectiveValue) (*yaml.Node, error) {
 	document, err := settingsNode(values[""])
 	if err != nil {
@@ -179,7 +179,7 @@ func settingsNode(values map[string]effectiveValue) (*yaml.Node, error) {
 			return nil, err
 		}
 		if v.Kind == yaml.SequenceNode {
-			v.Style = yaml.FlowStyle // a list on its line leaves room for the comment
+			v.Style = yaml.FlowStyle // a list in one line leaves room for the comment
 		}
 		v.LineComment = values[name].Origin
 		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, v)

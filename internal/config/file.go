@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	// misnamed is what people call it, too.
+	// misnamed is a common mistake for Name.
 	misnamed = ".helmsrc.yml"
-	// Name is the file that is looked for from the working directory upwards.
+	// Name is the name of the file that is searched from the working directory upwards.
 	Name = ".helmsrc.yaml"
-	// maxBytes is far above what all flags together need.
+	// maxBytes is the limit of the file's size, far above the size with all flags.
 	maxBytes = 1 << 20
 	// commandsKey is the key of the section with the settings of single commands.
 	commandsKey = "commands"
 )
 
-// configuration is a configuration file: values for flags, each with its place.
+// configuration is a configuration file: values for flags, each with its line.
 type configuration struct {
-	ignored bool   // it was found in a repository of strangers, and not read
+	ignored bool   // found, but not read because of --untrusted
 	path    string // for messages
-	dir     string // where its relative paths begin
-	found   bool   // no one named it: it may be a stranger's
-	// settings by command, "" for those of all commands, and by flag.
+	dir     string // the directory that its relative paths start from
+	found   bool   // the user has not named it: it may be a stranger's
+	// settings by command, "" for settings of all commands, and by flag.
 	settings map[string]map[string]setting
 }
 
-// setting is a value for a flag. Lists have several.
+// setting is a value for a flag. Lists have several values.
 type setting struct {
 	values []string
 	line   int
 }
 
-// read reads the file that the flags ask for, or the one that is found.
-// Without any it returns nil.
+// read reads the file that the flags name, or that it finds. It returns nil
+// without a file.
 func read(c *cobra.Command, origins Origins) (*configuration, error) {
 	named, _ := c.Flags().GetString("config")
 	none, _ := c.Flags().GetBool("no-config")
@@ -53,7 +53,7 @@ func read(c *cobra.Command, origins Origins) (*configuration, error) {
 		if byFlag == (origins["no-config"] == "--no-config") {
 			return nil, exit.Usagef("--config and --no-config exclude each other")
 		}
-		none = !byFlag // what was typed wins over the environment
+		none = !byFlag // the command line wins over the environment
 	}
 	switch {
 	case none:
@@ -71,7 +71,7 @@ func read(c *cobra.Command, origins Origins) (*configuration, error) {
 	return parse(c.Root().Context(), c.Root(), path, true)
 }
 
-// find looks for the file in the working directory and those above it, up
+// find searches for the file in the working directory and its parents, up
 // to the root of the repository.
 func find() (string, error) {
 	dir, err := os.Getwd()
@@ -82,7 +82,7 @@ func find() (string, error) {
 	if err == nil {
 		work, err = os.Stat(dir)
 	}
-	if err != nil { // without a working directory there is nothing in it, nor above
+	if err != nil { // without a working directory, there is no file
 		return "", nil
 	}
 	for up := ""; ; up = filepath.Join(up, "..") {
@@ -91,7 +91,7 @@ func find() (string, error) {
 		switch {
 		case err == nil:
 			return path, checkFound(path, info, work)
-		case up != "" && errors.Is(err, fs.ErrPermission): // we are let in here, but not above
+		case up != "" && errors.Is(err, fs.ErrPermission): // this directory is readable, but its parent is not
 			return "", nil
 		case !errors.Is(err, fs.ErrNotExist):
 			return "", &exit.UsageError{Err: fmt.Errorf("configuration file: %w", err)}
@@ -110,9 +110,9 @@ func find() (string, error) {
 	}
 }
 
-// checkFound refuses what other users may have planted: a link, which would have
-// a private file quoted in error messages, and the file of another user in a directory that
-// everybody can write to, such as the one for temporary files.
+// checkFound refuses files that other users may have planted: a link, which could
+// make error messages quote a private file, and the file of another user in a directory
+// that every user can write to, such as the directory for temporary files.
 func checkFound(path string, file, work fs.FileInfo) error {
 	const hint = "name it with --config if you trust it, or leave it with --no-config"
 	switch {
@@ -124,8 +124,8 @@ func checkFound(path string, file, work fs.FileInfo) error {
 	return nil
 }
 
-// ours reports whether a file belongs to a user who is trusted here anyway: the one who runs the
-// program, the owner of the working directory, or root. A negative owner is not known.
+// ours reports whether a file belongs to a trusted user: the user of this process, the owner of
+// the working directory, or root. A negative owner is unknown.
 func ours(file, work, self int) bool {
 	return file < 0 || file == 0 || file == work || file == self
 }
@@ -145,7 +145,7 @@ func parse(ctx context.Context, root *cobra.Command, path string, found bool) (*
 	return p.file, nil
 }
 
-// setting finds the value of a flag: the command's own goes before that of all.
+// setting returns the value of a flag: that of the command, or else that of all commands.
 func (c *configuration) setting(command, flag string) (setting, bool) {
 	if s, ok := c.settings[command][flag]; ok {
 		return s, true
@@ -154,14 +154,14 @@ func (c *configuration) setting(command, flag string) (setting, bool) {
 	return s, ok
 }
 
-// forget drops the values of a flag.
+// forget removes the values of a flag.
 func (c *configuration) forget(flag string) {
 	for _, settings := range c.settings {
 		delete(settings, flag)
 	}
 }
 
-// apply gives every flag of a command that has no value yet the one of the file.
+// apply sets every flag of a command that is not set yet to its value in the file.
 func (c *configuration) apply(command string, flags *pflag.FlagSet, origins Origins) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -182,12 +182,12 @@ func (c *configuration) apply(command string, flags *pflag.FlagSet, origins Orig
 
 func (c *configuration) position(line int) string { return fmt.Sprintf("%s:%d", c.path, line) }
 
-// refuse is an error about a line of the file.
+// refuse returns an error about a line of the file.
 func (c *configuration) refuse(line int, err error, hint string) error {
 	return &exit.UsageError{Err: fmt.Errorf("%s: %w", c.position(line), err), Advice: hint}
 }
 
-// configParser turns the text of a file into settings.
+// configParser parses a file into settings.
 type configParser struct {
 	root *cobra.Command
 	file *configuration

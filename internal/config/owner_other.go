@@ -4,5 +4,5 @@ package config
 
 import "io/fs"
 
-// ownerOf does not know on systems where a file's rights say more than its owner.
+// ownerOf always returns -1: on these systems, the owner of a file does not decide about access.
 func ownerOf(fs.FileInfo) int { return -1 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ownerOf is the user that a file belongs to, -1 if that is not known.
+// ownerOf returns the user that owns a file, -1 if it is unknown.
 func ownerOf(info fs.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)

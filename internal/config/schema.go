@@ -13,10 +13,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// schemaID is where the schema is published.
+// schemaID is the URL at which the schema is published.
 const schemaID = "https://raw.githubusercontent.com/helmsrc/helmsrc/main/schema/helmsrc.schema.json"
 
-// schema is as much of a JSON Schema as flags need.
+// schema is the part of JSON Schema that flags need.
 type schema struct {
 	Schema      string             `json:"$schema,omitempty"`
 	ID          string             `json:"$id,omitempty"`
@@ -32,7 +32,7 @@ type schema struct {
 	Additional  *bool              `json:"additionalProperties,omitempty"`
 }
 
-// schemaOf describes configuration files, from the flags of the commands.
+// schemaOf returns the schema of configuration files, made from the flags of the commands.
 func schemaOf(root *cobra.Command) *schema {
 	sections := objectSchema()
 	sections.Description = "settings of single commands, which go before those of all"
@@ -51,7 +51,7 @@ func schemaOf(root *cobra.Command) *schema {
 	return s
 }
 
-// WriteSchema writes the JSON Schema of configuration files, which follows from the flags of the commands.
+// WriteSchema writes the JSON Schema of configuration files, made from the flags of the commands.
 func WriteSchema(w io.Writer, root *cobra.Command) error { return report.Encode(w, schemaOf(root)) }
 
 func objectSchema() *schema {
@@ -66,7 +66,7 @@ func flagsSchema(flags map[string]*pflag.Flag) *schema {
 	return s
 }
 
-// patternOf matches choices, of which some are only the beginnings of values, and the empty value.
+// patternOf returns an expression that matches the choices, values that begin with an open-ended choice, and the empty value.
 func patternOf(choices []string) string {
 	var alternatives []string
 	for _, choice := range choices {
@@ -78,7 +78,7 @@ func patternOf(choices []string) string {
 	return "^(" + strings.Join(alternatives, "|") + ")?$"
 }
 
-// flagSchema describes the value of a flag.
+// flagSchema returns the schema for the value of a flag.
 func flagSchema(f *pflag.Flag) *schema {
 	s := &schema{}
 	_, s.Description = pflag.UnquoteUsage(f)
@@ -89,7 +89,7 @@ func flagSchema(f *pflag.Flag) *schema {
 		s.Enum = choices
 		if slices.ContainsFunc(choices, OpenEnded) {
 			s.Enum, s.Pattern = nil, patternOf(choices)
-		} else if f.DefValue == "" { // what the default is depends on the run
+		} else if f.DefValue == "" { // the default depends on the run
 			s.Enum = append(slices.Clone(choices), "")
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// onlyDocument is the root of a file with one YAML document, nil if it is empty.
+// onlyDocument returns the root of a file with one YAML document, nil if it is empty.
 func onlyDocument(content []byte) (*yaml.Node, error) {
 	if err := bound.Check(content); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func onlyDocument(content []byte) (*yaml.Node, error) {
 	return root, nil
 }
 
-// mapping visits the entries of a map, and refuses everything else.
+// mapping visits the entries of a map, and refuses all other nodes.
 func (p *configParser) mapping(node *yaml.Node, visit func(key, value *yaml.Node) error) error {
 	if node.Kind != yaml.MappingNode {
 		return p.file.refuse(node.Line, errors.New("a map of flags and their values was expected"), "")
@@ -62,7 +62,7 @@ func (p *configParser) mapping(node *yaml.Node, visit func(key, value *yaml.Node
 	return nil
 }
 
-// commands reads the section with the settings of single commands.
+// sections parses the section with the settings of single commands.
 func (p *configParser) sections(node *yaml.Node) error {
 	return p.mapping(node, func(key, value *yaml.Node) error {
 		known := commands(p.root)
@@ -73,7 +73,7 @@ func (p *configParser) sections(node *yaml.Node) error {
 	})
 }
 
-// setting reads the value of a flag, of one command or of all that have it.
+// setting parses the value of a flag, of one command or of all commands that have it.
 func (p *configParser) setting(command string, key, value *yaml.Node) error {
 	flags := flagsOf(p.root, command)
 	f := flags[key.Value]
@@ -116,8 +116,8 @@ func (p *configParser) unknown(key *yaml.Node, what string, names []string) erro
 	return p.file.refuse(key.Line, fmt.Errorf("unknown %s %q", what, key.Value), hint)
 }
 
-// commands are those that have use for a configuration file, in the order
-// of their names.
+// commands returns the commands that use a configuration file, in the order of
+// their names.
 func commands(root *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(root.Commands()), func(c *cobra.Command) bool {
 		return c.Flags().Lookup("filename") == nil
@@ -132,8 +132,8 @@ func commandNames(commands []*cobra.Command) []string {
 	return names
 }
 
-// flagsOf are the flags of a command by name, or those of all commands
-// together. What is called alike is of one type everywhere: a test looks.
+// flagsOf returns the flags of a command by name, or those of all commands
+// together. Flags of one name have the same type: a test checks that.
 func flagsOf(root *cobra.Command, command string) map[string]*pflag.Flag {
 	flags := map[string]*pflag.Flag{}
 	for _, c := range commands(root) {
@@ -151,7 +151,7 @@ func flagsOf(root *cobra.Command, command string) map[string]*pflag.Flag {
 	return flags
 }
 
-// valuesOf are the values of a node in the form that the flag reads.
+// valuesOf returns the values of a node in the form that the flag parses.
 func valuesOf(f *pflag.Flag, node *yaml.Node) ([]string, error) {
 	items := []*yaml.Node{node}
 	if isList(f) && node.Kind == yaml.SequenceNode {
@@ -173,8 +173,8 @@ func isList(f *pflag.Flag) bool {
 	return list
 }
 
-// scalar is a single value. YAML's guesses are not followed: what is no text, but
-// where text belongs, has to be quoted.
+// scalar returns a single value. It does not convert YAML types: a number or a
+// boolean has to be quoted if the flag takes a string.
 func scalar(f *pflag.Flag, node *yaml.Node) (string, error) {
 	want, tags := "a string (quote it)", []string{"!!str"}
 	switch f.Value.Type() {
@@ -196,9 +196,9 @@ func scalar(f *pflag.Flag, node *yaml.Node) (string, error) {
 	return node.Value, nil
 }
 
-// splitPath cuts a flag's value into what goes before the path in it, and the path. A
-// flag takes a path if the word for its value is file or directory, as its usage has
-// it, or something=PATH.
+// splitPath splits a flag's value into the text before the path and the path. A flag
+// takes a path if the word for its value in its usage is file, directory or
+// something=PATH.
 func splitPath(f *pflag.Flag, value string) (before, path string, ok bool) {
 	word, _ := pflag.UnquoteUsage(f)
 	switch {
@@ -211,7 +211,7 @@ func splitPath(f *pflag.Flag, value string) (before, path string, ok bool) {
 	return "", "", false
 }
 
-// effective is a value as the flag needs it: paths of the file begin where the file is.
+// effective returns a value for the flag: relative paths start from the directory of the file.
 func (c *configuration) effective(f *pflag.Flag, value string) string {
 	before, path, ok := splitPath(f, value)
 	if !ok || filepath.IsAbs(path) {
@@ -220,7 +220,7 @@ func (c *configuration) effective(f *pflag.Flag, value string) string {
 	return before + filepath.ToSlash(joinKeeping(c.dir, filepath.FromSlash(path)))
 }
 
-// joinKeeping joins paths, and keeps what people write at the end of a directory.
+// joinKeeping joins paths, and keeps a separator at the end.
 func joinKeeping(dir, path string) string {
 	joined := filepath.Join(dir, path)
 	if strings.HasSuffix(path, string(filepath.Separator)) && !strings.HasSuffix(joined, string(filepath.Separator)) {
@@ -229,8 +229,8 @@ func joinKeeping(dir, path string) string {
 	return joined
 }
 
-// confined refuses paths that lead out of the directory of a file that was found: it
-// comes with a repository, and has no business elsewhere.
+// confined refuses paths that lead out of the directory of a file that was found: the
+// file comes with a repository, and must not name files outside of it.
 func (c *configuration) confined(f *pflag.Flag, value string) error {
 	_, path, ok := splitPath(f, value)
 	if !c.found || !ok {
@@ -248,14 +248,14 @@ func (c *configuration) confined(f *pflag.Flag, value string) error {
 	if err != nil {
 		return err
 	}
-	// What is not there yet cannot be a link that leads away; what is above it can.
+	// A path that does not exist yet is no link that leads away, but its parents may be.
 	for ; local != "."; local = filepath.Dir(local) {
 		if _, err := os.Lstat(filepath.Join(c.dir, local)); err != nil {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(filepath.Join(c.dir, local))
 		if err != nil {
-			return outside // a link to nothing: whatever will be there
+			return outside // a dangling link: its target may be created later
 		}
 		if rel, err := filepath.Rel(root, real); err != nil || !filepath.IsLocal(rel) {
 			return outside
@@ -267,10 +267,10 @@ func (c *configuration) confined(f *pflag.Flag, value string) error {
 
 func isGit(element string) bool { return strings.EqualFold(element, ".git") }
 
-// reserved says what is wrong with a key in a file that was found, not named: a person who can
-// write to a repository should not decide about the logins of those who
-// check it, nor about what they believe, nor whether a failure is one. Keys that are
-// not known to be harmless are reserved.
+// reserved returns the reason why a file that was found, not named, must not set a key: a person who
+// can write to a repository should not decide about the logins of the users who check it, nor about
+// what they trust, nor whether a failure is reported. Keys that are not known to be harmless are
+// reserved. It returns "" for other keys.
 func reserved(key string) string {
 	for why, keys := range reservedKeys() {
 		if slices.Contains(keys, key) {
@@ -280,7 +280,7 @@ func reserved(key string) string {
 	return "is not known to be harmless"
 }
 
-// reservedKeys are keys by what is wrong with them, "" for nothing.
+// reservedKeys returns keys by the reason why they are reserved, "" for keys that are not.
 func reservedKeys() map[string][]string {
 	return map[string][]string{
 		"decides which logins are used": {"registry-config", "repository-config", "ambient-credentials", "missing-secrets", "allow-private-redirects", InsecureFlag, UntrustedFlag},
