@@ -7,20 +7,20 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// MaxAlike is how many findings of one cause are printed one by one.
+// MaxAlike is the largest number of findings of one cause that are printed one by one.
 const MaxAlike = 3
 
-// cause is equal for findings that say the same of different objects.
+// cause is equal for findings that report the same problem of different objects.
 type cause struct {
 	code               finding.Code
 	severity           finding.Severity
 	kind, message, fix string
-	pos                finding.Pos // where it matters
+	pos                finding.Pos // of the field, if all findings of the cause are at it
 }
 
-// ReportAlike prints findings in their order. Those of one cause are printed once if they are many, or if they are at one
-// place, as a mistake of a patch is: at the first, with a few of the others, and with what all of them block. All of them are
-// kept for the reports.
+// ReportAlike prints findings in their order. Findings of one cause are printed once if there are more than MaxAlike of them,
+// or if they are at one place, as a mistake of a patch is. That line names the first object, a few further objects, and
+// everything that the findings block. The reports contain all of them.
 func (c *Console) ReportAlike(found []finding.Finding, t Presentation) {
 	alike := map[cause][]*finding.Finding{}
 	for i, f := range found {
@@ -72,8 +72,8 @@ func placedCause(f finding.Finding) cause {
 	return of
 }
 
-// othersOf are lines with the objects of all findings but the first, each with its place if that is another one. Objects that
-// lack something are all named, with what that is.
+// othersOf returns lines that name the objects of all findings except the first, each with its place if that differs from
+// the first. An object that lacks something has a line that names the missing part.
 func othersOf(found []*finding.Finding) string {
 	var objects, lines []string
 	for _, f := range found[1:] {

@@ -7,22 +7,22 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// divided is what was found in several clusters, until all of them were looked at.
+// divided holds the findings of several clusters until the run has read all clusters.
 type divided struct {
 	names []string // of all clusters
-	at    string   // the cluster that lines are about, "" for none
-	all   bool     // what is about no cluster is held, too
+	at    string   // the cluster that lines are about, "" outside of a cluster
+	all   bool     // lines that are about no cluster are held, too
 	known map[string]*shared
-	found []*shared // in the order in which it was found first
+	found []*shared // in the order of their first occurrence
 }
 
-// shared is what clusters may have in common.
+// shared is a line or a finding that clusters may have in common.
 type shared struct {
 	in    []string
 	print func(where string)
 }
 
-// Divide has each finding printed once for all clusters in which it is, by Unite.
+// Divide holds findings and lines about clusters until Unite prints each once, with the clusters that have it.
 func (c *Console) Divide(names []string) {
 	c.Unite()
 	c.mu.Lock()
@@ -30,7 +30,7 @@ func (c *Console) Divide(names []string) {
 	c.divided = &divided{names: names, known: map[string]*shared{}}
 }
 
-// Postpone has all findings printed by Unite, after what the command prints itself. It comes before Divide.
+// Postpone holds all findings until Unite, so that they follow the output of the command. It is called before Divide.
 func (c *Console) Postpone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,7 +46,7 @@ func (c *Console) In(cluster string) {
 	}
 }
 
-// Unite prints what was found, with the clusters where these are not all, then the failures, and ends what Divide began.
+// Unite prints the held lines, each with its clusters unless all clusters have it, then the failures, and ends Divide.
 func (c *Console) Unite() {
 	c.mu.Lock()
 	d, failures := c.divided, c.failures
@@ -65,10 +65,10 @@ func (c *Console) Unite() {
 	c.reportFailures(failures, len(d.names))
 }
 
-// inClusters says in which clusters something is.
+// inClusters returns the names of clusters as the end of a message.
 func inClusters(names []string) string { return " (in " + Few(names) + ")" }
 
-// hold keeps what is printed about a cluster until Unite prints it. It is false where there are no clusters.
+// hold keeps a line about a cluster until Unite prints it. It returns false if the line is to be printed now.
 func (c *Console) hold(print func(where string), key ...any) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *Console) holdFinding(f finding.Finding, t Presentation) bool {
 	}, "finding", f.Severity, f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message, f.Fix, t.Text, t.At, t.others)
 }
 
-// cluster is the one that lines are about. The lock is held.
+// cluster returns the cluster that lines are about. The lock is held.
 func (c *Console) cluster() string {
 	if c.divided == nil {
 		return ""

@@ -1,5 +1,5 @@
-// Package console writes what a run says to people: lines on stderr with an excerpt of the file that each is about,
-// and live rows for what is in progress. The stream, the clock and the terminal are given to it.
+// Package console writes the messages of a run for people: lines on stderr with an excerpt of the file that each is about,
+// and live rows for the objects in progress. The caller passes the stream, the clock and the terminal.
 package console
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Rules for everything that helmsrc writes to stderr: one line per statement,
-// in lower case; errors first, their hints on lines of their own after them;
-// nothing there is needed to read stdout.
+// Rules for all lines that helmsrc writes to stderr: one line per statement,
+// in lower case; errors first, their hints on separate lines after them;
+// stdout can be read without them.
 
-// Level is that of a line, as --log-format json names it.
+// Level is the level of a line, as --log-format json names it.
 type Level string
 
-// The levels of lines. A hint follows what it is about.
+// The levels of lines. A hint follows the line that it is about.
 const (
 	LevelError   Level = "error"
 	LevelWarning Level = "warning"
@@ -37,10 +37,10 @@ const (
 // Subject names the object that a line is about; the zero value names no object.
 type Subject struct{ Kind, Namespace, Name string }
 
-// SubjectOf is the object of a finding.
+// SubjectOf returns the object of a finding.
 func SubjectOf(f finding.Finding) Subject { return Subject{f.Kind, f.Namespace, f.Name} }
 
-// ObjectSubject is an object of manifests.
+// ObjectSubject returns the subject for an object of the manifests.
 func ObjectSubject(o *manifest.Object) Subject { return Subject{o.Kind, o.Namespace, o.Name} }
 
 func (s Subject) String() string {
@@ -50,13 +50,13 @@ func (s Subject) String() string {
 	return s.Kind + " " + s.Namespace + "/" + s.Name
 }
 
-// Console writes the lines for people, and keeps the findings that it printed. The command makes one for its run with
-// New, and configures it once its flags are read; it ends with the process. It is safe for many goroutines.
+// Console writes the lines for people, and keeps the findings that it printed. The command creates the console of its run
+// with New, and configures it once its flags are parsed. Its methods may be called at once, except Configure.
 type Console struct {
 	mu      sync.Mutex
 	w       io.Writer
-	secrets *conceal.Values     // what w does not show
-	names   map[Subject]Subject // how objects are called that are named by what is not shown
+	secrets *conceal.Values     // values that w replaces
+	names   map[Subject]Subject // shown names of objects whose names come from Secrets
 	live    *liveRows           // nil when rows are not repainted
 	options Options
 
@@ -67,32 +67,32 @@ type Console struct {
 	failures []failure             // that are not printed yet
 }
 
-// Options say how a console writes. The zero value has text without colours and rows.
+// Options configure a console. The zero value prints text without colours and rows.
 type Options struct {
 	Verbosity int  // -1 with -q, 0, 1 and more with -v
-	JSON      bool // a record in each line
+	JSON      bool // each line is a JSON record
 	Color     bool
 	GitHub    bool // lines are read by GitHub Actions
 	// Terminal reports the size of the terminal, and whether there is one. Nil means that there is none.
 	Terminal func() (width, height int, ok bool)
-	// Now is the time of records.
+	// Now returns the time of records.
 	Now func() time.Time
 	// Rows is nil if no rows are shown.
 	Rows *Rows
 }
 
-// Rows say how rows are repainted.
+// Rows configure how the live rows are repainted.
 type Rows struct {
-	Now   func() time.Time // that goes on, whatever the time of records is
+	Now   func() time.Time // the current time, even if records have a fixed one
 	ASCII bool             // draw with characters that every terminal has
-	// Foreground is false while another program has the terminal, whose prompt would be painted over. Nil is always true.
+	// Foreground is false while another program has the terminal, whose prompt would be painted over. Nil means always true.
 	Foreground func() bool
-	// OnSuspension has a function called whenever the user suspends the program, which it does by what it is passed. Nil
-	// is never.
+	// OnSuspension registers a function that is called when the user suspends the program; that function calls suspend.
+	// Nil means that the program is never suspended.
 	OnSuspension func(suspended func(suspend func()))
 }
 
-// New is a console that writes to w.
+// New returns a console that writes to w.
 func New(w io.Writer) *Console {
 	secrets := conceal.New()
 	return &Console{w: &concealing{w, secrets}, secrets: secrets, names: map[Subject]Subject{}}
@@ -106,24 +106,24 @@ func (c *Console) Configure(o Options) {
 	}
 }
 
-// Apart is a console that prints errors alone, and keeps what it found to itself. It writes to what wrap makes of the
-// writer of c.
+// Apart returns a console that prints errors only, and keeps its findings separate. It writes to the writer that wrap
+// returns for the writer of c.
 func (c *Console) Apart(wrap func(io.Writer) io.Writer) *Console {
 	options := c.options
 	options.Verbosity, options.Rows = -1, nil
 	return &Console{w: wrap(c.w), secrets: c.secrets, names: map[Subject]Subject{}, options: options}
 }
 
-// JSON reports whether lines are records.
+// JSON reports whether each line is a JSON record.
 func (c *Console) JSON() bool { return c.options.JSON }
 
-// Verbosity is that of the options.
+// Verbosity returns the verbosity of the options.
 func (c *Console) Verbosity() int { return c.options.Verbosity }
 
-// Secrets are the values that are not shown.
+// Secrets returns the values that are not shown.
 func (c *Console) Secrets() *conceal.Values { return c.secrets }
 
-// concealing keeps what comes from Secrets out of whole lines.
+// concealing replaces values of Secrets in whole lines.
 type concealing struct {
 	w       io.Writer
 	secrets *conceal.Values
@@ -145,16 +145,16 @@ func (c *Console) FailObject(s Subject, err error) {
 	}
 }
 
-// Hint prints what can be done about an object.
+// Hint prints advice about an object.
 func (c *Console) Hint(s Subject, text string) { c.line(levelHint, s, text) }
 
-// Warn prints a warning that is about no object.
+// Warn prints a warning that belongs to no object.
 func (c *Console) Warn(text string) { c.line(LevelWarning, Subject{}, text) }
 
-// Info prints what a run says without being asked.
+// Info prints a line of the default verbosity.
 func (c *Console) Info(s Subject, text string) { c.line(levelInfo, s, text) }
 
-// Debug prints what a run says with -v.
+// Debug prints a line that is shown with -v only.
 func (c *Console) Debug(s Subject, text string) { c.line(levelDebug, s, text) }
 
 // shown reports whether lines of a level are printed at the chosen verbosity.
@@ -179,7 +179,7 @@ func (c *Console) About(level Level, s Subject, text string, f finding.Finding) 
 		return
 	}
 	if level != levelInfo && level != levelDebug && c.hold(func(where string) {
-		if level == levelHint { // of what names the clusters
+		if level == levelHint { // the line before it names the clusters
 			where = ""
 		}
 		c.About(level, s, text+where, f)
@@ -188,12 +188,12 @@ func (c *Console) About(level Level, s Subject, text string, f finding.Finding) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// The caller has redacted the text where that was known to matter. This is
-	// for values that are quoted from a manifest, as in a rejection.
+	// The caller has redacted the text where it knows of credentials. This redacts
+	// values that are quoted from a manifest, as in a rejection.
 	c.write(c.format(level, s, auth.RedactText(text), f))
 }
 
-// format writes a line; the finding is that which it is about, if any.
+// format returns a line; f is the finding that it is about, or zero.
 func (c *Console) format(level Level, s Subject, text string, f finding.Finding) string {
 	s = c.Called(s)
 	s.Namespace, s.Name, text = shortened(s.Namespace), shortened(s.Name), shortened(text)
@@ -204,7 +204,7 @@ func (c *Console) format(level Level, s Subject, text string, f finding.Finding)
 		text = coded(text, f.Code)
 	}
 	// A message may contain newlines (a YAML error, a server's answer). They are
-	// indented, so that a line that starts with a level is always one of ours.
+	// indented, so that a line that starts with a level is always a line of helmsrc.
 	text = strings.ReplaceAll(strings.TrimRight(Printable(text), "\n"), "\n", "\n  ")
 	prefix := ""
 	if level != levelInfo {
@@ -246,7 +246,7 @@ func (c *Console) formatJSON(level Level, s Subject, text string, f finding.Find
 	return line + "\n"
 }
 
-// Verbatim writes whole lines that programs read, not people.
+// Verbatim writes whole lines for programs, without changes.
 func (c *Console) Verbatim(lines string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,8 +267,8 @@ func colorOf(level Level) string {
 }
 
 // Printable drops control characters (a server's answer could hold terminal
-// escapes) and those that turn the direction of writing, and keeps newlines and
-// tabs.
+// escapes) and characters that change the direction of writing. It keeps
+// newlines and tabs.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {

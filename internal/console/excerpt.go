@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// tabColumns is what a tab is shown as. YAML has none in its indentation.
+	// tabColumns is the width of a tab. YAML has no tabs in its indentation.
 	tabColumns = 4
-	// plainColumns is the width that is written where there is no terminal.
+	// plainColumns is the width of lines without a terminal.
 	plainColumns = 120
-	// minColumns leaves something to see of a line in the narrowest terminal.
+	// minColumns is the least width of an excerpt, even in a narrower terminal.
 	minColumns = 20
 )
 
-// excerpt shows the line of a finding with what is wrong underlined, as compilers
+// excerpt returns the line of a finding with the wrong part underlined, as compilers
 // do. It is empty if the line is not known.
 func (c *Console) excerpt(f finding.Finding, level Level) string {
 	if f.Line == "" || f.Pos.Line == 0 {
@@ -35,7 +35,7 @@ func (c *Console) excerpt(f finding.Finding, level Level) string {
 	return fmt.Sprintf("  %s | %s\n%s%s\n", number, text, gutter, marks)
 }
 
-// columns is the width that lines may have.
+// columns returns the width that lines may have.
 func (c *Console) columns() int {
 	if c.options.Terminal != nil {
 		if width, _, ok := c.options.Terminal(); ok {
@@ -45,15 +45,15 @@ func (c *Console) columns() int {
 	return plainColumns
 }
 
-// cell is a character as it is shown.
+// cell is a character as the terminal shows it.
 type cell struct {
 	text   string
 	width  int
 	marked bool
 }
 
-// cutOut is the line of a finding in at most so many columns, and what stands
-// below it.
+// cutOut returns the line of a finding in at most the given number of columns, and
+// the marks below it.
 func cutOut(f finding.Finding, columns int) (text, marks string) {
 	cells := cellsOf(f)
 	first := 0
@@ -101,7 +101,7 @@ func window(cells []cell, first, columns int) (from, to int) {
 	if total <= columns {
 		return 0, len(cells)
 	}
-	columns -= 2 // for the signs that something is missing
+	columns -= 2 // for the ellipses at both ends
 	before := 0
 	for i := 0; i < min(first, len(cells)); i++ {
 		before += cells[i].width
@@ -120,8 +120,8 @@ func window(cells []cell, first, columns int) (from, to int) {
 	return from, to
 }
 
-// cellsOf makes characters of a line that a terminal would not show as they are
-// into ones that it does.
+// cellsOf returns the cells of a line. Characters that a terminal would not show
+// are replaced: a tab by spaces, a control character by U+FFFD.
 func cellsOf(f finding.Finding) []cell {
 	start := startOf(f)
 	var cells []cell
@@ -138,7 +138,7 @@ func cellsOf(f finding.Finding) []cell {
 	return cells
 }
 
-// startOf is the byte at which the column of a finding begins.
+// startOf returns the byte offset of the column of a finding.
 func startOf(f finding.Finding) int {
 	column := 1
 	for i := range f.Line {

@@ -6,20 +6,20 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// failure is an error of an object, with the clusters that have it.
+// failure is an error of an object, with the clusters that report it.
 type failure struct {
 	finding.Finding
 	in []string
 }
 
-// ReportFailure reports an error of an object that may block others, or be the same in several clusters: Unite prints it.
+// ReportFailure records an error of an object that may block other objects, or occur in several clusters, for Unite.
 func (c *Console) ReportFailure(f finding.Finding) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failures = append(c.failures, failure{f, []string{c.cluster()}})
 }
 
-// reportFailures prints each failure once, with what it blocks and, where these are not all, the clusters that have it.
+// reportFailures prints each failure once, with the objects that it blocks, and the clusters unless all have it.
 func (c *Console) reportFailures(failures []failure, clusters int) {
 	var found []finding.Finding
 	for _, f := range united(failures) {
@@ -31,7 +31,7 @@ func (c *Console) reportFailures(failures []failure, clusters int) {
 	c.ReportAlike(found, Presentation{})
 }
 
-// united has no effects, and one failure for what several clusters have in common.
+// united leaves out effects of other failures, and merges equal failures of several clusters.
 func united(failures []failure) []failure {
 	type identity struct {
 		object            Subject
@@ -52,7 +52,7 @@ func united(failures []failure) []failure {
 	return all
 }
 
-// folded folds the failures of each cluster.
+// folded returns the failures without the effects of other failures of the same cluster.
 func folded(failures []failure) []failure {
 	var all []failure
 	for len(failures) > 0 {

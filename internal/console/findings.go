@@ -10,17 +10,17 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Presentation says how a finding is printed.
+// Presentation configures how a finding is printed.
 type Presentation struct {
 	Text string  // instead of the finding's own message
-	At   Subject // that the line begins with
+	At   Subject // at the beginning of the line
 	// Placed puts the place in front of the message; else it is a line of its own.
 	Placed bool
-	// Brief leaves out the line of the file, and what to do in general.
+	// Brief leaves out the line of the file, and general advice.
 	Brief bool
 	// others are lines about findings with the same cause that are not printed one by one.
 	others string
-	// blocks are the objects that those block.
+	// blocks are the objects that those findings block.
 	blocks []finding.Object
 }
 
@@ -29,7 +29,7 @@ func (c *Console) Report(f finding.Finding) {
 	c.ReportAs(f, Presentation{At: SubjectOf(f), Placed: true})
 }
 
-// ReportAs prints a finding in one of several ways, with what to do about it.
+// ReportAs prints a finding as t describes, with its hint.
 func (c *Console) ReportAs(f finding.Finding, t Presentation) {
 	if c.holdFinding(f, t) {
 		return
@@ -65,7 +65,7 @@ func (c *Console) ReportAs(f finding.Finding, t Presentation) {
 	c.write(text)
 }
 
-// blocked names objects that are blocked.
+// blocked returns the shown names of objects that are blocked.
 func (c *Console) blocked(objects []finding.Object) []string {
 	var names []string
 	for _, o := range objects {
@@ -74,8 +74,8 @@ func (c *Console) blocked(objects []finding.Object) []string {
 	return names
 }
 
-// seeAlso are the other places that a finding is about. A message about definitions
-// names all of them itself.
+// seeAlso returns a line with the other places that a finding is about. The message
+// about duplicate definitions names them itself.
 func seeAlso(f finding.Finding) string {
 	if len(f.Related) == 0 || f.Code == finding.DuplicateObject {
 		return ""
@@ -87,7 +87,7 @@ func seeAlso(f finding.Finding) string {
 	return "  see " + strings.Join(places, ", ") + "\n"
 }
 
-// OneLine makes the name of a file fit to be printed.
+// OneLine makes a name, such as that of a file, printable in one line.
 func OneLine(name string) string {
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(Printable(name))
 }
@@ -99,8 +99,8 @@ func (t Presentation) line(f finding.Finding) string {
 	return t.Text
 }
 
-// hintOf is what to do. What would be said of every finding with this code is said
-// once.
+// hintOf returns the advice about a finding. The general advice of a code is
+// returned for its first finding only.
 func (c *Console) hintOf(f finding.Finding, brief bool) string {
 	rule, _ := finding.Lookup(string(f.Code))
 	if f.Fix != rule.Hint() {
@@ -137,7 +137,7 @@ func levelOf(s finding.Severity) Level {
 	return LevelError
 }
 
-// Findings are all that were reported, in the order in which they were, and those that comments silence.
+// Findings returns all reported findings in their order, and the findings that comments silence. It prints held ones first.
 func (c *Console) Findings() (reported, silenced []finding.Finding) {
 	c.Unite()
 	c.mu.Lock()
@@ -150,7 +150,7 @@ func (c *Console) Findings() (reported, silenced []finding.Finding) {
 	return c.findings, finding.Fold(c.quiet)
 }
 
-// Silenced reports whether a comment silences a finding, which is kept for the reports.
+// Silenced reports whether a comment silences a finding, and keeps a silenced finding for the reports.
 func (c *Console) Silenced(ignores *finding.Ignores, f finding.Finding) bool {
 	reason, ok := ignores.Silences(f)
 	if ok && (f.Severity != finding.Note || c.shown(levelNote)) {
@@ -162,7 +162,7 @@ func (c *Console) Silenced(ignores *finding.Ignores, f finding.Finding) bool {
 	return ok
 }
 
-// Keep records a finding that is printed in other words.
+// Keep records a finding for the reports without printing it.
 func (c *Console) Keep(f finding.Finding) {
 	if c.hold(func(where string) { f.Message += where; c.Keep(f) }, "kept", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message) {
 		return
@@ -172,7 +172,7 @@ func (c *Console) Keep(f finding.Finding) {
 	c.findings = append(c.findings, f)
 }
 
-// coded puts the code behind a message.
+// coded appends the code to a message.
 func coded(text string, code finding.Code) string {
 	if code == "" {
 		return text
@@ -180,10 +180,10 @@ func coded(text string, code finding.Code) string {
 	return fmt.Sprintf("%s [%s]", strings.TrimRight(text, "\n"), code)
 }
 
-// maxFew is how many of a list are named.
+// maxFew is the number of names that Few lists.
 const maxFew = 5
 
-// Few lists what may be many.
+// Few joins the first names of a list, and counts the rest.
 func Few(names []string) string {
 	if len(names) <= maxFew {
 		return strings.Join(names, ", ")

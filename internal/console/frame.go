@@ -8,19 +8,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// How much a row says depends on the columns that there are. States have a place
-// of their own, so that they stay where they are and are never cut: names are.
+// The content of a row depends on the columns of the terminal. States have a fixed
+// place, so that they do not move, and are never cut: names are.
 const (
-	fullColumns = 60  // else only what matters most
-	wideColumns = 100 // a bar, too
+	fullColumns = 60  // below this width, only the most important part of a state
+	wideColumns = 100 // from this width on, a bar, too
 
-	shortState = 18 // columns of the longest
+	shortState = 18 // columns of the longest short state
 	fullState  = 40
 	barColumns = 20
 	gap        = 2 // columns between a name, a bar and a state
 )
 
-// stateColumns is what states take of a width.
+// stateColumns returns the columns of a state in a terminal of a width.
 func stateColumns(width int) int {
 	switch {
 	case width >= wideColumns:
@@ -31,15 +31,15 @@ func stateColumns(width int) int {
 	return shortState
 }
 
-// frame is what the terminal shows now: a line for each object in flight, as far
-// as they fit on it, and one for all of them. A line that stays and the cursor
-// have their place on it, too.
+// frame returns the lines that the terminal shows now: a line for each object in
+// flight, as far as they fit, and a summary. Two lines are left free, for a line
+// that stays and the cursor.
 func (l *liveRows) frame(width, height int) []string {
 	if len(l.rows) == 0 {
 		return nil
 	}
 	now := l.Now()
-	width-- // a full line would make some terminals go on in the next one
+	width-- // some terminals wrap a line that fills all columns
 	room := max(1, height-2)
 	var last []string
 	if l.sum.all > 1 && room > 1 {
@@ -69,11 +69,11 @@ func (l *liveRows) frame(width, height int) []string {
 	return lines
 }
 
-// plainDrawing has a character of ASCII, as wide, for each that a frame is drawn with.
+// plainDrawing replaces each character that a frame is drawn with by an ASCII character of the same width.
 var plainDrawing = strings.NewReplacer("…", "~", "━", "#", "─", "-")
 
-// shown picks the rows for which there is room: if need be, those where something
-// happens.
+// shown returns the rows for which there is room. If not all fit, active rows come
+// first.
 func (l *liveRows) shown(room int, now time.Time) []*liveRow {
 	if len(l.rows) <= room {
 		return l.rows
@@ -100,7 +100,7 @@ func (l *liveRows) shown(room int, now time.Time) []*liveRow {
 	return shown
 }
 
-// sumUp says how the run gets on: the most important first, and as much as fits.
+// sumUp returns the summary of the run: the most important part first, and as much as fits.
 func (l *liveRows) sumUp(width int, now time.Time) string {
 	bytes, speed := l.sum.transferred, int64(0)
 	for _, r := range l.rows {
@@ -130,7 +130,7 @@ func (l *liveRows) sumUp(width int, now time.Time) string {
 	return text
 }
 
-// state is what a row says after its name.
+// state is the text of a row after its name.
 type state struct {
 	text    string
 	waiting bool
@@ -138,7 +138,7 @@ type state struct {
 	percent int64
 }
 
-// state says how an object gets on, in the words for which there is room.
+// state returns the state of an object, in the words for which there is room.
 func (r *liveRow) state(width int, now time.Time) state {
 	if r.waitUntil.After(now) {
 		return state{text: r.countdown(width, now), waiting: true}
@@ -168,8 +168,8 @@ func (r *liveRow) state(width int, now time.Time) state {
 	}
 }
 
-// countdown is the time until the next attempt. It never says 0, which would look
-// as if it was over.
+// countdown returns the time until the next attempt, rounded up: 0 would look as
+// if the wait was over.
 func (r *liveRow) countdown(width int, now time.Time) string {
 	left := (r.waitUntil.Sub(now) + time.Second - 1).Truncate(time.Second)
 	switch {
@@ -184,7 +184,7 @@ func (r *liveRow) countdown(width int, now time.Time) string {
 	}
 }
 
-// elapsed is how long nothing has been transferred.
+// elapsed returns the time since the row began, as long as nothing has been transferred.
 func (r *liveRow) elapsed(now time.Time) string {
 	if d := now.Sub(r.began).Truncate(time.Second); d > 0 {
 		return "… " + d.String()
@@ -217,9 +217,9 @@ func (l *liveRows) paint(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// nameOf is an object's name as a row has it: in one line, with nothing that would
-// move the cursor or turn the direction of writing. Where there is little room it
-// goes without the kind.
+// nameOf returns an object's name for a row: in one line, without characters that
+// would move the cursor or change the direction of writing. In a narrow terminal
+// the kind is left out.
 func nameOf(s Subject, width int) string {
 	text := s.String()
 	if width < fullColumns {
@@ -228,7 +228,7 @@ func nameOf(s Subject, width int) string {
 	return strings.NewReplacer("\n", "", "\t", "").Replace(Printable(text))
 }
 
-// cut cuts a text to a number of columns, with an ellipsis.
+// cut shortens a text to a number of columns, with an ellipsis.
 func cut(text string, columns int) string {
 	if table.Width(text) <= columns {
 		return text
@@ -236,7 +236,7 @@ func cut(text string, columns int) string {
 	return table.Head(text, columns-1) + strings.Repeat("…", max(0, min(1, columns)))
 }
 
-// cutMiddle cuts a text to a number of columns. Names differ most at their ends.
+// cutMiddle shortens a text in its middle to a number of columns. Names differ most at their ends.
 func cutMiddle(text string, columns int) string {
 	if table.Width(text) <= columns || columns < 3 {
 		return cut(text, columns)

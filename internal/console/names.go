@@ -7,7 +7,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// ConcealNames learns how the objects of an input are called where people see it.
+// ConcealNames records the shown names of the objects of an input.
 // Names that do not come from a Secret are shown, even if a Secret has the same text.
 func (c *Console) ConcealNames(objects []*manifest.Object) {
 	c.mu.Lock()
@@ -27,7 +27,7 @@ func (c *Console) ConcealNames(objects []*manifest.Object) {
 	}
 }
 
-// Called is how an object is called where people see it.
+// Called returns the shown name of an object.
 func (c *Console) Called(s Subject) Subject {
 	if shown, ok := c.names[s]; ok {
 		return shown
@@ -35,13 +35,13 @@ func (c *Console) Called(s Subject) Subject {
 	return s
 }
 
-// ConcealObject names an object as people see it.
+// ConcealObject replaces the names of an object by the shown ones.
 func (c *Console) ConcealObject(o *finding.Object) {
 	shown := c.Called(Subject{o.Kind, o.Namespace, o.Name})
 	o.Kind, o.Namespace, o.Name = c.secrets.Text(shown.Kind), c.secrets.Text(shown.Namespace), c.secrets.Text(shown.Name)
 }
 
-// concealFinding takes what is not shown out of a finding.
+// concealFinding removes the values of Secrets from a finding.
 func (c *Console) concealFinding(f *finding.Finding) {
 	shown := c.Called(SubjectOf(*f))
 	f.Kind, f.Namespace, f.Name = shown.Kind, shown.Namespace, shown.Name

@@ -2,17 +2,17 @@ package console
 
 import "time"
 
-// Waiting is what a run says that waits for a lock.
+// Waiting is the state of an object that waits for the lock of another process.
 const Waiting = "waiting for another helmsrc"
 
-// Transfer is how far the transfer for an object has come.
+// Transfer is the progress of the transfer for an object.
 type Transfer struct {
-	Read, Total int64         // bytes; a negative total is not known
+	Read, Total int64         // bytes; a negative total is unknown
 	Wait        time.Duration // until the next attempt
 	RateLimited bool          // by the server
 }
 
-// StartRows begins to repaint the live rows, if there are any; the returned function ends it.
+// StartRows starts to repaint the live rows, if any; the returned function ends it.
 func (c *Console) StartRows() (stop func()) {
 	if c.live == nil {
 		return func() {}
@@ -20,7 +20,7 @@ func (c *Console) StartRows() (stop func()) {
 	return c.live.start()
 }
 
-// Expect says how many objects the run will finish.
+// Expect sets how many objects the run will finish.
 func (c *Console) Expect(n int) {
 	if c.live != nil {
 		c.live.expect(n)
@@ -34,7 +34,7 @@ func (c *Console) Started(s Subject) {
 	}
 }
 
-// Transferred shows in the row of an object how far its transfer has come.
+// Transferred shows the progress of a transfer in the row of an object.
 func (c *Console) Transferred(s Subject, t Transfer) {
 	if c.live == nil {
 		return
@@ -46,7 +46,7 @@ func (c *Console) Transferred(s Subject, t Transfer) {
 	})
 }
 
-// Waiting shows that an object waits for another process, or that it does no more.
+// Waiting shows that an object waits for another process, or that its wait has ended.
 func (c *Console) Waiting(s Subject, waiting bool) {
 	if c.live != nil {
 		c.live.update(s, func(row *liveRow) { row.locked = waiting })
@@ -55,7 +55,7 @@ func (c *Console) Waiting(s Subject, waiting bool) {
 	}
 }
 
-// Finished ends the row of an object. Only one that was expected counts.
+// Finished removes the row of an object. Only an expected object is counted.
 func (c *Console) Finished(s Subject, expected, failed bool) {
 	if c.live != nil {
 		c.live.remove(s, expected, failed)

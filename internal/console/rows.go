@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// repaintEvery is often enough to look alive and seldom enough not to cost
-	// anything.
+	// repaintEvery is short enough to look alive, and long enough to cost next to
+	// nothing.
 	repaintEvery = 100 * time.Millisecond
 	// speedOver is the time over which speed is measured.
 	speedOver = 5 * time.Second
-	// sampleEvery is how often the bytes of a row are noted for that.
+	// sampleEvery is the time between two samples of the bytes of a row.
 	sampleEvery = 250 * time.Millisecond
 
 	defaultColumns, defaultLines = 80, 24
@@ -33,7 +33,7 @@ type liveRows struct {
 	rows    []*liveRow
 	sum     summary
 	width   int // of the last frame
-	names   int // columns of the widest name in that width so far, so that what follows stays where it is
+	names   int // columns of the widest name at that width so far, so that the states do not move
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -50,7 +50,7 @@ type liveRow struct {
 	locked      bool // another process has the object
 }
 
-// sample is how many bytes there were at a time.
+// sample is the number of bytes at a time.
 type sample struct {
 	at   time.Time
 	done int64
@@ -60,7 +60,7 @@ type sample struct {
 type summary struct {
 	began             time.Time
 	all, done, failed int
-	transferred       int64 // bytes, by those that are done
+	transferred       int64 // bytes, of finished objects
 }
 
 func newLiveRows(w io.Writer, terminal func() (int, int, bool), rows Rows, color bool) *liveRows {
@@ -99,7 +99,7 @@ func (l *liveRows) start() (stop func()) {
 	}
 }
 
-// expect says how many objects the run will finish.
+// expect sets how many objects the run will finish.
 func (l *liveRows) expect(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func (l *liveRows) add(s Subject) {
 	l.rows = append(l.rows, &liveRow{subject: s, began: now, total: -1, samples: []sample{{now, 0}}})
 }
 
-// remove ends a row. Only an object that was expected counts.
+// remove removes a row. Only an expected object is counted.
 func (l *liveRows) remove(s Subject, expected, failed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,7 +141,7 @@ func (l *liveRows) update(s Subject, change func(*liveRow)) {
 	}
 }
 
-// repaint paints the rows, under text that stays.
+// repaint paints the rows, below text that stays.
 func (l *liveRows) repaint(stays string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +167,7 @@ func (l *liveRows) suspended(suspend func()) {
 	suspend()
 }
 
-// transfer notes how far a transfer has come. A new attempt begins from nothing.
+// transfer records the progress of a transfer. A new attempt starts again at 0.
 func (r *liveRow) transfer(done, total int64, now time.Time) {
 	if done < r.done {
 		r.samples = append(r.samples[:0], sample{now, done})
@@ -175,7 +175,7 @@ func (r *liveRow) transfer(done, total int64, now time.Time) {
 	r.done, r.total = done, total
 }
 
-// speed is that of the last seconds, in bytes per second.
+// speed returns the speed of the last seconds, in bytes per second.
 func (r *liveRow) speed(now time.Time) int64 {
 	for len(r.samples) > 1 && now.Sub(r.samples[1].at) >= speedOver {
 		r.samples = r.samples[1:]
@@ -188,5 +188,5 @@ func (r *liveRow) speed(now time.Time) int64 {
 	return int64(float64(r.done-first.done) / elapsed.Seconds())
 }
 
-// active reports whether something happens in the row. Other rows wait.
+// active reports whether the row shows a transfer or a wait. Other rows are in the queue.
 func (r *liveRow) active(now time.Time) bool { return r.done > 0 || r.locked || r.waitUntil.After(now) }

@@ -11,28 +11,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxHeld bounds the document that RunnerLog holds until it is complete.
+// maxHeld is the limit, in bytes, of the document that RunnerLog holds until it is complete.
 const maxHeld = 64 << 20
 
 var errRunnerCommand = errors.New("the output has lines that GitHub Actions would obey, and cannot be written in another way: redirect it to a file")
 
 // RunnerLog is a stream that the runner of GitHub Actions may read. No line that is written to it is a workflow command:
-// JSON and YAML say the same in other characters, other text is altered as the lines for people are. A document is held
-// until it is complete; Close writes the last one.
+// JSON and YAML are written with other characters for the same values, other text is altered as the lines for people are.
+// A document is held until it is complete; Close writes the last document.
 type RunnerLog struct {
 	w    io.Writer
-	most int // bytes that are held
+	most int // limit of held, in bytes
 	held []byte
-	seen int  // bytes of held whose lines were looked at
+	seen int  // bytes of held whose lines were read
 	long bool // the first part of the document was already written
 }
 
-// NewRunnerLog writes to w.
+// NewRunnerLog returns a RunnerLog that writes to w.
 func NewRunnerLog(w io.Writer) *RunnerLog { return &RunnerLog{w: w, most: maxHeld} }
 
-// Write takes text, of which whole documents go on.
+// Write holds text, and writes the documents that are complete.
 func (l *RunnerLog) Write(p []byte) (int, error) {
-	from := len(l.held) // what was there has no other end of a line
+	from := len(l.held) // the text before it has no further line end
 	l.held = append(l.held, p...)
 	for {
 		end := bytes.IndexByte(l.held[from:], '\n')
@@ -61,7 +61,7 @@ func (l *RunnerLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what is held.
+// Close writes the held text.
 func (l *RunnerLog) Close() error { return l.flush(len(l.held)) }
 
 func (l *RunnerLog) flush(n int) error {
@@ -81,7 +81,7 @@ func (l *RunnerLog) harmless(text []byte) ([]byte, error) {
 	if l.long {
 		return nil, errRunnerCommand
 	}
-	if isJSON(text) { // the mark is in a string there
+	if isJSON(text) { // in JSON, the mark is in a string
 		return bytes.ReplaceAll(text, []byte("##["), []byte(`#\u0023[`)), nil
 	}
 	doc, err := parseOne(text)
@@ -95,7 +95,7 @@ func (l *RunnerLog) harmless(text []byte) ([]byte, error) {
 	}
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
-	_ = errors.Join(encoder.Encode(doc), encoder.Close()) // what is not written is not the same
+	_ = errors.Join(encoder.Encode(doc), encoder.Close()) // an error shows as a difference below
 	written := bytes.ReplaceAll(b.Bytes(), []byte("##["), []byte(`#\x23[`))
 	if again, err := parseOne(written); err != nil || !sameNodes(doc, again) || commanding(string(written)) {
 		return nil, errRunnerCommand
@@ -113,7 +113,7 @@ func isJSON(text []byte) bool {
 	}
 }
 
-// parseOne returns the only document of text.
+// parseOne returns the only document of text, or an error if there are several.
 func parseOne(text []byte) (*yaml.Node, error) {
 	var doc, more yaml.Node
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -126,8 +126,8 @@ func parseOne(text []byte) (*yaml.Node, error) {
 	return &doc, nil
 }
 
-// quoteCommands puts scalars that a line of the log could begin with, or that contain the old mark, between double quotes, and
-// folded ones, which the encoder may fold in other places.
+// quoteCommands double-quotes scalars that contain "::", with which a line of the log could begin, or the old mark. It also
+// quotes folded scalars, which the encoder may fold at other places.
 func quoteCommands(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && (n.Style&yaml.FoldedStyle != 0 || strings.Contains(n.Value, "::") || strings.Contains(n.Value, "##[")) {
 		n.Style = n.Style&yaml.TaggedStyle | yaml.DoubleQuotedStyle
@@ -154,8 +154,8 @@ func commanding(text string) bool { return defuse(text) != text }
 
 func unseen(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 
-// defuse takes from lines for people what the runner would obey. It ends lines at \n and \r, and skips white space before "::", and a
-// byte order mark; it obeys the old form, "##[", wherever it is in a line.
+// defuse alters text for people where the runner would obey it. The runner ends lines at \n and \r, and skips white space and a
+// byte order mark before "::"; it obeys the old form, "##[", anywhere in a line.
 func defuse(text string) string {
 	text = strings.ReplaceAll(text, "##[", "## [")
 	var b strings.Builder

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// ShowCursor is what a terminal is sent whose cursor a run without end has hidden.
+// ShowCursor is the escape sequence that shows the cursor again, after a run that is killed has hidden it.
 const ShowCursor = "\x1b[?25h"
 
 const (
@@ -19,18 +19,18 @@ const (
 )
 
 // screen repaints the last lines of a terminal. The cursor is below them, so that
-// whatever ends the program leaves a picture that the next prompt continues.
+// the next prompt follows the picture, however the program ends.
 type screen struct {
 	w io.Writer
 
-	lines  []string // on the terminal now
+	lines  []string // the lines on the terminal now
 	width  int      // of the terminal when they were painted
 	hidden bool     // the cursor
 }
 
 // paint shows the lines, each of less columns than the terminal has, and above
-// them text that stays. It is one write of what differs, so that no half-painted
-// picture shows, and none at all if nothing does.
+// them text that stays. It writes the differences in one write, so that no
+// half-painted picture shows, and writes nothing if the picture is the same.
 func (s *screen) paint(stays string, lines []string, width int) {
 	var b strings.Builder
 	hide := len(lines) > 0
@@ -45,7 +45,7 @@ func (s *screen) paint(stays string, lines []string, width int) {
 	case stays != "":
 		up(&b, len(s.lines))
 		b.WriteString("\r" + strings.ReplaceAll(stays, "\n", clearLine+"\n"))
-		// What was there has moved: all of it is painted again.
+		// The old lines have moved: all of them are painted again.
 		s.change(&b, make([]string, max(0, len(s.lines)-strings.Count(stays, "\n"))), lines)
 	default:
 		same := 0
@@ -68,7 +68,7 @@ func (s *screen) paint(stays string, lines []string, width int) {
 	}
 }
 
-// change makes the old lines below the cursor into the new ones.
+// change replaces the old lines below the cursor by the new ones.
 func (s *screen) change(b *strings.Builder, old, lines []string) {
 	for i, line := range lines {
 		if i >= len(old) || old[i] != line || line == "" {
@@ -81,8 +81,8 @@ func (s *screen) change(b *strings.Builder, old, lines []string) {
 	}
 }
 
-// wrapped is how many lines of another width the painted ones are: most terminals
-// wrap what no longer fits when their window is made narrower.
+// wrapped returns how many lines the painted lines take at another width: most
+// terminals wrap lines that no longer fit when their window is made narrower.
 func (s *screen) wrapped(width int) int {
 	n := 0
 	for _, line := range s.lines {
@@ -97,7 +97,7 @@ func up(b *strings.Builder, n int) {
 	}
 }
 
-// plain is text without the colours that this program puts there.
+// plain returns text without the colours that this program writes.
 func plain(text string) string {
 	var b strings.Builder
 	for {

@@ -3,14 +3,14 @@ package console
 import "strings"
 
 const (
-	longestName  = 253 // that Kubernetes accepts
+	longestName  = 253 // the limit of Kubernetes
 	shownOfName  = 200
-	shownOfAgain = 20 // where the line has shown it before
+	shownOfAgain = 20 // if the line has shown it before
 
 	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 )
 
-// shortened cuts names that are longer than any name can be, so that a hostile one cannot fill a terminal or a log.
+// shortened cuts names that are longer than Kubernetes allows, so that a hostile name cannot fill a terminal or a log.
 func shortened(text string) string {
 	if len(text) <= longestName {
 		return text

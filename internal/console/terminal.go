@@ -6,7 +6,7 @@ import (
 	"golang.org/x/term"
 )
 
-// TerminalSize reports how many columns and lines the terminal behind a file has, and whether there is one that
+// TerminalSize reports the columns and lines of the terminal behind a file, and whether there is a terminal that
 // understands escape sequences.
 func TerminalSize(f *os.File) (width, height int, ok bool) {
 	fd := int(f.Fd())

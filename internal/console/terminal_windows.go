@@ -2,8 +2,8 @@ package console
 
 import "golang.org/x/sys/windows"
 
-// understandsEscapes turns escape sequences on, which consoles of Windows do not
-// understand unless they are asked to, and old ones not at all.
+// understandsEscapes turns escape sequences on. Consoles of Windows do not
+// understand them by default, and old ones not at all.
 func understandsEscapes(fd int) bool {
 	var mode uint32
 	console := windows.Handle(fd)
