@@ -10,21 +10,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxReleaseName is the longest name of a release that Helm takes.
+// maxReleaseName is the limit of Helm for the name of a release, in characters.
 const maxReleaseName = 53
 
-// Release is what is rendered.
+// Release is a release to render.
 type Release struct {
 	Name, Namespace string
 	// Chart is the absolute path of an archive.
 	Chart string
-	// Values are the text of a values file.
+	// Values is the text of a values file.
 	Values []byte
-	// Integers are expressions of --set.
+	// Integers are expressions for --set.
 	Integers []string
-	// CRDs renders those of the directory crds, too.
+	// CRDs renders the files of the directory crds, too.
 	CRDs bool
-	// NoTests leaves out hooks that are tests.
+	// NoTests leaves out test hooks.
 	NoTests bool
 	// Upgrade renders for an upgrade, which templates see as .Release.IsUpgrade.
 	Upgrade bool
@@ -34,7 +34,7 @@ type Release struct {
 	APIVersions []string
 }
 
-// NameError is a name that Helm or the API server refuses.
+// NameError reports a name that Helm or the API server refuses.
 type NameError struct{ finding.Problem }
 
 func wrongName(what, name, why string) error {
@@ -44,16 +44,16 @@ func wrongName(what, name, why string) error {
 	}}
 }
 
-// arguments are those of one call of helm. Only the functions of this file make them.
+// arguments are the arguments of one call of helm. Only the functions of this file make them.
 type arguments []string
 
-// valuesFile is where helm finds the values, in the directory that it runs in.
+// valuesFile is the name of the values file, in the directory that helm runs in.
 const valuesFile = "values.yaml"
 
 func versionArguments() arguments { return arguments{"version", "--template={{.Version}}"} }
 
-// arguments are those that render the release. A flag and its value are one argument, and nothing after -- is a flag; the
-// names have to be valid besides, so that no text of a manifest becomes a flag however helm reads them.
+// arguments returns the arguments that render the release. A flag and its value are one argument, and arguments after -- are not
+// flags; the names have to be valid, too, so that no text of a manifest becomes a flag, however helm parses them.
 func (r *Release) arguments() (arguments, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (r *Release) arguments() (arguments, error) {
 	return append(args, "--", r.Name, r.Chart), nil
 }
 
-// check refuses what Helm refuses as the name of a release, and the API server as that of a namespace.
+// check refuses names that Helm refuses for a release, or the API server for a namespace.
 func (r *Release) check() error {
 	why := validation.IsDNS1123Subdomain(r.Name)
 	if len(r.Name) > maxReleaseName {

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is what a process of helm is started with.
+// child describes how a process of helm is isolated.
 type child struct {
-	// networked is one in the network of this machine.
+	// networked children use the network of this machine.
 	networked bool
-	// user gives it a namespace of users, in which everyone may have a network of their own.
+	// user is set for a user namespace, in which every user may make a network namespace.
 	user bool
 }
 
-// children are all that may be tried, the best first. Root needs no namespace of users, in which it could not read what
-// other users own.
+// children returns all kinds of children to try, the best first. Root needs no user namespace: in it, it could not read files
+// of other users.
 func children() []child {
 	list := []child{{user: true}, {networked: true}}
 	if os.Geteuid() == 0 {
@@ -28,7 +28,7 @@ func children() []child {
 	return list
 }
 
-// apply makes a child the first of a group of its own, which ends with it.
+// apply makes a child the leader of its process group, which is killed with it.
 func (c child) apply(cmd *exec.Cmd) {
 	a := &syscall.SysProcAttr{Setpgid: true}
 	if !c.networked {
@@ -43,7 +43,7 @@ func (c child) apply(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// limitMemory bounds the data of a process; 0 is no bound. A process that has ended needs none.
+// limitMemory limits the data of a process; 0 is no limit. A process that has already ended is no error.
 func limitMemory(pid int, bytes int64) error {
 	if bytes <= 0 {
 		return nil

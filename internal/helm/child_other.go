@@ -4,13 +4,13 @@ package helm
 
 import "os/exec"
 
-// child is what a process of helm is started with.
+// child describes how a process of helm is isolated.
 type child struct{ networked bool }
 
-// children is the only one: systems without namespaces have one network.
+// children returns the only kind: systems without namespaces have one network.
 func children() []child { return []child{{networked: true}} }
 
 func (child) apply(*exec.Cmd) {}
 
-// limitMemory leaves it to the limit in the environment of the child.
+// limitMemory does nothing: the environment of the child has a limit.
 func limitMemory(int, int64) error { return nil }

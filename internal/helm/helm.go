@@ -1,5 +1,5 @@
-// Package helm runs the helm of the user to render charts: as a child with limits of time, memory and output, an empty Helm
-// home, and nothing that leads to a cluster. It does not know where charts and values come from.
+// Package helm runs the user's helm to render charts: as a child with limits of time, memory and output, an empty Helm home,
+// and without access to a cluster. It does not know where charts and values come from.
 package helm
 
 import (
@@ -19,28 +19,28 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Limits bound what one call of helm may need.
+// Limits are the limits of one call of helm.
 type Limits struct {
 	Time   time.Duration
-	Memory int64 // bytes; enforced on Linux, elsewhere the limit of Go programs for themselves
+	Memory int64 // bytes; enforced on Linux, elsewhere only as a soft limit of the Go runtime
 	Output int64 // bytes
 }
 
 const (
-	// grace is how long a helm that was ended may take to let go of its output.
+	// grace is the time that a killed helm has to close its output.
 	grace = 2 * time.Second
-	// maxStderr is how much of what helm says of a failure is kept.
+	// maxStderr is the limit of helm's error output that is kept, in bytes.
 	maxStderr = 64 << 10
-	// versionTime and versionOutput are for a program that may be no helm at all.
+	// versionTime and versionOutput are limits for helm version, as the program may not be helm.
 	versionTime   = 20 * time.Second
 	versionOutput = 64 << 10
 )
 
-// Tool is a helm that was found.
+// Tool is an installed helm.
 type Tool struct {
-	// Version is as it says it, as v3.21.4.
+	// Version is the version that it reports, such as v3.21.4.
 	Version string
-	// Trims says that it cuts the blank end of each document that it prints, as Helm 3 does; else only that of the last.
+	// Trims is set if it trims the end of each document that it prints, as Helm 3 does; Helm 4 trims the last document only.
 	Trims bool
 
 	path   string
@@ -50,20 +50,20 @@ type Tool struct {
 	child  child
 }
 
-// Options say which helm, and how it is run.
+// Options choose a helm, and configure how it is run.
 type Options struct {
 	// Name is a program, "" for the helm in Path.
 	Name string
-	// Path is a list of directories as in the environment; relative ones are left out.
+	// Path is a list of directories as in the environment; relative directories are ignored.
 	Path string
-	// Home is an empty directory for it alone.
+	// Home is an empty directory for helm only.
 	Home string
-	// Keep are further variables of its environment.
+	// Keep are additional variables of its environment.
 	Keep   []string
 	Limits Limits
 }
 
-// An UnusableError is a helm that is not there, or a program that is no helm of a version that is known.
+// An UnusableError reports that helm is missing, or that a program is not a helm of a known version.
 type UnusableError struct{ finding.Problem }
 
 func notFound(name string) error {
@@ -77,7 +77,7 @@ func unknown(name, why string) error {
 	return &UnusableError{finding.Problem{Text: name + " cannot be used: " + why, Advice: finding.OtherHelm}}
 }
 
-// Find finds a helm and its version.
+// Find returns a helm and its version. It returns an [*UnusableError] if helm is missing or of an unknown version.
 func Find(ctx context.Context, o Options) (*Tool, error) {
 	path, err := find(o)
 	if err != nil {
@@ -102,9 +102,9 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 	return t, nil
 }
 
-// choose runs helm version in each kind of child that this system may have, and keeps to the first that works: the
-// kernel may refuse a namespace, which costs nothing, and a program such as a wrapper of snap may fail in one, which decides
-// it for the others, too.
+// choose runs helm version in each kind of child that this system may have, and keeps the first kind that works. The kernel may
+// refuse a namespace; then no program has run, and the next kind is tried. A program such as a wrapper of snap may fail in a
+// namespace; then the other kinds with namespaces are skipped.
 func (t *Tool) choose(ctx context.Context) (out []byte, err error) {
 	var limit *LimitError
 	ran := false
@@ -122,7 +122,7 @@ func (t *Tool) choose(ctx context.Context) (out []byte, err error) {
 	return out, err
 }
 
-// Networked reports whether helm has the network of this machine. Without, it has a namespace with nothing in it.
+// Networked reports whether helm has the network of this machine. If not, it has an empty network namespace.
 func (t *Tool) Networked() bool { return t.child.networked }
 
 func find(o Options) (string, error) {
@@ -160,8 +160,8 @@ func majorOf(version string) (int, bool) {
 	return major, err == nil
 }
 
-// Template renders a release. If the chart is at fault, the error is an [*Error], if a name of the release is, a
-// [*NameError]. There may be one call at a time.
+// Template renders a release. It returns an [*Error] if the chart is at fault, and a [*NameError] if a name of the release is
+// invalid. It must not be called at once by several goroutines.
 func (t *Tool) Template(ctx context.Context, r Release) (manifests []byte, err error) {
 	args, err := r.arguments()
 	if err != nil {
@@ -175,7 +175,7 @@ func (t *Tool) Template(ctx context.Context, r Release) (manifests []byte, err e
 	return t.run(ctx, args)
 }
 
-// LimitError is a helm that was ended.
+// LimitError reports a helm that was killed or crashed at a limit.
 type LimitError struct{ finding.Problem }
 
 func limitError(format string, args ...any) error {
@@ -224,13 +224,13 @@ func (t *Tool) run(ctx context.Context, args arguments) ([]byte, error) {
 	return stdout.text.Bytes(), nil
 }
 
-// signalled reports whether a program was ended from outside, or by a mistake of its own.
+// signalled reports whether a program was ended by a signal, from outside or because it crashed.
 func signalled(err error) bool {
 	var exit *exec.ExitError
 	return errors.As(err, &exit) && exit.ExitCode() < 0
 }
 
-// environment has nothing of the user's: no cluster, no logins, no plugins.
+// environment returns the environment of helm, without anything of the user's: no cluster, no logins, no plugins.
 func (t *Tool) environment() []string {
 	at := func(name string) string { return filepath.Join(t.home, name) }
 	env := []string{
@@ -246,7 +246,7 @@ func (t *Tool) environment() []string {
 	return append(env, t.keep...)
 }
 
-// bounded keeps the beginning of what is written, and reports when there is more.
+// bounded keeps the beginning of the text that is written to it, and calls full when there is more.
 type bounded struct {
 	text bytes.Buffer
 	left int64
@@ -267,10 +267,10 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Error is what helm says of a chart that it cannot render.
+// Error is helm's message about a chart that it cannot render.
 type Error struct {
 	Text string
-	// File is that of a chart, as podinfo/templates/service.yaml, "" if helm names none.
+	// File is a file of a chart, such as podinfo/templates/service.yaml, "" if helm names no file.
 	File string
 	Line int
 }
@@ -286,7 +286,7 @@ var (
 	})
 )
 
-// newError finds in what helm wrote the error and its place: the innermost, where templates include each other.
+// newError parses the error and its place from helm's output: the innermost place, if templates include each other.
 func newError(err error, stderr string) error {
 	_, text, found := strings.Cut("\n"+stderr, "\nError: ")
 	if !found {
