@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// rewritten are fields of a spec that a migration changes: what becomes of them is compared in another way, or needs no comparison.
+// rewritten returns the fields of a spec that a migration changes: they are compared in another way, or need no comparison.
 func rewritten(kind string) []string {
 	switch kind {
 	case releaseKind:
@@ -20,8 +20,8 @@ func rewritten(kind string) []string {
 	return removedFields(kind)
 }
 
-// Differences are the fields in which an object differs before and after the edits of a migration, except in API versions and
-// in what a migration rewrites: "spec.patches".
+// Differences returns the fields in which an object differs before and after a migration, such as "spec.patches". It ignores
+// API versions and the fields that a migration rewrites.
 func Differences(before, after map[string]any) []string {
 	kind := str(before, "kind")
 	version := regexp.MustCompile(`\bv[0-9]+((alpha|beta)[0-9]+)?\b`)
@@ -48,7 +48,7 @@ func Differences(before, after map[string]any) []string {
 	return fields
 }
 
-// unversioned is a value without the API versions in its texts.
+// unversioned returns a value without the API versions in its texts.
 func unversioned(version *regexp.Regexp, v any) any {
 	switch v := v.(type) {
 	case string:

@@ -13,17 +13,17 @@ type fields []edit.Field
 
 func scalar(key, value string) edit.Field { return edit.Field{Key: key, Value: value} }
 
-// literal is a number or a boolean.
+// literal returns a field with a number or a boolean.
 func literal(key, value string) edit.Field { return edit.Field{Key: key, Value: value, Literal: true} }
 
-// text adds a text that is not empty.
+// text adds a text unless it is empty.
 func (f *fields) text(key, value string) {
 	if value != "" {
 		*f = append(*f, scalar(key, value))
 	}
 }
 
-// yes adds a field that is true, if it is.
+// yes adds a field with the value true if it is set.
 func (f *fields) yes(key string, is bool) {
 	if is {
 		*f = append(*f, literal(key, "true"))
@@ -37,14 +37,14 @@ func (f *fields) seconds(key string, value any) {
 	}
 }
 
-// within adds a mapping that is not empty.
+// within adds a mapping unless it is empty.
 func (f *fields) within(key string, inner ...edit.Field) {
 	if len(inner) > 0 {
 		*f = append(*f, edit.Field{Key: key, Fields: inner})
 	}
 }
 
-// drop removes a field of the mapping at a path, if it is there.
+// drop removes a field of the mapping at a path, if the mapping has it.
 func drop(key string, path ...string) change {
 	return func(d *edit.Document, root *yaml.Node) error {
 		if at := child(root, path...); child(at, key) != nil {

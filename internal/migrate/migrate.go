@@ -1,6 +1,6 @@
-// Package migrate works out how manifests are written for current APIs: API versions, charts of registries as
-// OCIRepositories, and Flux v1's HelmReleases. It edits texts and nothing else, sends no request, and does not know whether
-// what it makes resolves to the same charts.
+// Package migrate rewrites manifests for current APIs: API versions, charts of registries as OCIRepositories, and
+// HelmReleases of Flux v1. It only edits texts: it sends no requests, and does not check that the result resolves to the
+// same charts.
 package migrate
 
 import (
@@ -21,49 +21,49 @@ import (
 	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
-// ID names an object in whichever cluster.
+// ID identifies an object in any cluster.
 type ID struct{ Kind, Namespace, Name string }
 
-// Object is one as it is applied: what kustomizations and variables made of a document.
+// Object is an object as it is applied: a document after kustomizations and variables.
 type Object struct {
 	ID
 	APIVersion string
 	Cluster    string
 	Content    map[string]any
-	// File is the file of its document, "" if that is not to be edited. Shown names it in any case, and Unfit says why not.
+	// File is the file of its document, "" if that must not be edited; then Unfit is the reason. Shown is its name for messages.
 	File, Shown, Unfit string
 	Line               int // of the document or below, counted from 1
-	// By names what made it of its document, "" for nothing.
+	// By names the kustomization or variable that makes the object from its document, "" if it is unchanged.
 	By    string
 	Asked bool
 }
 
-// File is one that may be edited.
+// File is a file that may be edited.
 type File struct {
 	Name string
 	Data []byte
 }
 
-// Input is everything that is known of the manifests.
+// Input holds the manifests, and answers questions about them.
 type Input struct {
 	Files   []File
 	Objects []*Object
 	// All is false if arguments select objects: then only these change.
 	All bool
-	// Current is the API version to write for an old one, "" for one that is current or unknown.
+	// Current returns the API version to write instead of an old one, "" if the version is current or unknown.
 	Current func(apiVersion, kind string) string
-	// Served reports whether the Flux in question serves an API version of a kind.
+	// Served reports whether the Flux of the input serves an API version of a kind.
 	Served func(apiVersion, kind string) bool
-	// SecretType is the type of a Secret of the input, "" if it is not there.
+	// SecretType returns the type of a Secret of the input, "" if the Secret is missing.
 	SecretType func(namespace, name string) string
-	// Registry is where the index of an HTTP repository leads to for the chart of a release: an oci:// URL without a tag,
-	// "" for one that is no registry or not known.
+	// Registry returns the registry to which the index of an HTTP repository leads for the chart of a release, as an oci://
+	// URL without a tag. It returns "" if there is no registry, or it is not known.
 	Registry func(release ID) string
 	// Left are objects that stay as they are.
 	Left map[ID]bool
 }
 
-// Edited is a file with another text.
+// Edited is a file with a new text.
 type Edited struct {
 	Name string
 	Text []byte
@@ -78,20 +78,20 @@ type Note struct {
 	Hint string
 }
 
-// Result is what there is to do.
+// Result is the result of a migration.
 type Result struct {
 	Files   []Edited
-	Changes []Note // what changes
-	Refused []Note // what cannot be migrated, and stays
-	Lost    []Note // what a new object cannot say
-	Wider   []Note // what a patch may reach that it did not
-	// Operated are the releases that were of Flux 1.
+	Changes []Note // the changes
+	Refused []Note // objects that cannot be migrated, and stay
+	Lost    []Note // settings that a new object does not have
+	Wider   []Note // objects that a patch may match that it did not match before
+	// Operated are the migrated releases of Flux 1.
 	Operated []ID
-	// Redirected are the sources that are those of a mirror now, or were before.
+	// Redirected are the sources that use a mirror now, or used it before.
 	Redirected []*Object
 }
 
-// Plan works out what is to change. The same input gives the same result.
+// Plan returns the changes to the manifests. The same input gives the same result.
 func Plan(in Input) *Result {
 	p := &planner{in: in, result: &Result{}}
 	p.read()
@@ -107,7 +107,7 @@ type planner struct {
 	files  []*parsed
 	drafts []*draft
 	result *Result
-	names  map[ID]bool // of sources, taken
+	names  map[ID]bool // of sources; they are taken
 }
 
 type parsed struct {
@@ -121,10 +121,10 @@ type draft struct {
 	first    int // its lines in the file
 	last     int
 	head     marked.Object
-	content  func() map[string]any // as a cluster reads it, nil if it cannot
-	objects  []*Object             // that it becomes
+	content  func() map[string]any // as a cluster parses it, nil if it cannot
+	objects  []*Object             // the objects that are made from it
 	text     []byte
-	more     [][]byte // documents behind it
+	more     [][]byte // documents to write after it
 	gone     bool
 }
 
@@ -177,7 +177,7 @@ func (t *draft) note(text string, at ...*yaml.Node) Note {
 	n := Note{ID: ID{t.head.Kind, t.head.Namespace, t.head.Name}, File: t.file.Name, Line: t.first, Text: text}
 	if len(t.objects) > 0 {
 		n.ID = t.objects[0].ID
-		n.Kind, _, _ = strings.Cut(n.Kind, ".") // of Flux 1 it has the group behind it
+		n.Kind, _, _ = strings.Cut(n.Kind, ".") // the kind of a release of Flux 1 has the group after it
 	}
 	for _, node := range at {
 		if node != nil {
@@ -200,7 +200,7 @@ func (p *planner) refuse(n Note, hint string) {
 // A change edits a document.
 type change func(d *edit.Document, root *yaml.Node) error
 
-// step edits the text of a draft. After an error it is as it was.
+// step edits the text of a draft. An error leaves it unchanged.
 func (t *draft) step(changes ...change) error {
 	text, err := edited(t.text, changes...)
 	if err == nil {
@@ -211,8 +211,8 @@ func (t *draft) step(changes ...change) error {
 
 var errSeveral = errors.New("it holds several documents")
 
-// edited is a text with changes. Each one finds the document as those before it left it: two changes beside each other in one
-// line cannot be made at once.
+// edited returns a text with changes. Each change is applied to the result of the change before it: two changes next to each
+// other in one line cannot be made at once.
 func edited(text []byte, changes ...change) ([]byte, error) {
 	for _, change := range changes {
 		f := edit.Parse(text)
@@ -232,7 +232,7 @@ func edited(text []byte, changes ...change) ([]byte, error) {
 	return text, nil
 }
 
-// snapshot returns a function that puts everything back.
+// snapshot returns a function that restores the draft.
 func (t *draft) snapshot() func() {
 	old := *t
 	return func() { *t = old }
@@ -283,8 +283,8 @@ func str(v any, path ...string) string {
 	return s
 }
 
-// asWritten reports whether what is applied is what the document has, at a path. kustomize reads documents as YAML 1.2, which is
-// tried second: its library compares each key of a mapping with every other one.
+// asWritten reports whether the applied object and its document are equal at a path. kustomize reads documents as YAML 1.2, which
+// is tried second: its library compares each key of a mapping with all its other keys.
 func (t *draft) asWritten(o *Object, path ...string) bool {
 	applied := inside(o.Content, path...)
 	if sameJSON(inside(t.content(), path...), applied) {
@@ -301,7 +301,7 @@ func sameJSON(a, b any) bool {
 	return errA == nil && errB == nil && bytes.Equal(textA, textB)
 }
 
-// fixed says why the document of an object cannot be edited at some paths, "" if it can.
+// fixed returns the reason why the document of an object cannot be edited at some paths, "" if it can.
 func (t *draft) fixed(o *Object, paths ...[]string) string {
 	switch {
 	case t.head.Kind != o.Kind:

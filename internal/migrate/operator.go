@@ -22,16 +22,16 @@ const (
 )
 
 const (
-	// The intervals of the operator's flags have no counterpart in a manifest.
+	// Manifests have no field for the intervals of the operator's flags.
 	releaseInterval = "5m"
 	sourceInterval  = "10m"
 
 	operatorHistory = "10"
 )
 
-// operators migrates the HelmReleases of Flux 1, with a source object for each place that charts come from.
+// operators migrates the HelmReleases of Flux 1, with a source object for each source of charts.
 func (p *planner) operators() {
-	made := map[string]string{} // names of sources, by namespace and what they say
+	made := map[string]string{} // names of sources, by namespace and content
 	for _, t := range p.drafts {
 		if g := group(t.head.APIVersion); t.head.Kind != releaseKind || g != operatorGroup && g != olderGroup || !p.asked(t) {
 			continue
@@ -112,7 +112,7 @@ func (o *operated) lost(text string, at ...string) {
 	o.p.result.Lost = append(o.p.result.Lost, o.t.note(text, child(o.t.document.Root, at...)))
 }
 
-// automation reports the annotations with which Flux 1 updates the images of the release: they stay, and nothing reads them.
+// automation reports the annotations with which Flux 1 updates the images of the release: they stay, but no controller reads them.
 func (o *operated) automation() {
 	annotations := child(o.t.document.Root, "metadata", "annotations")
 	if annotations == nil || annotations.Kind != yaml.MappingNode {
@@ -233,7 +233,7 @@ func (o *operated) valuesFrom() ([][]edit.Field, error) {
 	return list, nil
 }
 
-// releaseName is that of the operator, which v2 would form in another way.
+// releaseName returns the release name of the operator if helm-controller would form another one, or "".
 func (o *operated) releaseName() (string, error) {
 	switch target := str(o.spec, "targetNamespace"); {
 	case str(o.spec, "releaseName") != "":
@@ -278,10 +278,10 @@ func (o *operated) sourceName(s *chartSource) string {
 	return name
 }
 
-// maxSourceName leaves room for what HelmCharts are called.
+// maxSourceName leaves room for the names of HelmCharts.
 const maxSourceName = 50
 
-// free is a name for a source that nothing has, of its URL.
+// free returns a name for a source, made from its URL, that no object has.
 func (p *planner) free(kind, namespace, url string) string {
 	_, url, _ = strings.Cut(url, "://")
 	if _, after, ok := strings.Cut(url, "@"); ok {
@@ -300,7 +300,7 @@ func (p *planner) free(kind, namespace, url string) string {
 	}
 }
 
-// goes are the fields that have other names in v2, or none.
+// goes returns the fields that v2 renames or does not have.
 func goes() []string {
 	return []string{
 		"helmVersion", "valueFileSecrets", "valuesFrom", "timeout", "wait", "maxHistory", "resetValues", "forceUpgrade", "skipCRDs",
@@ -322,7 +322,7 @@ func (o *operated) rewrite(fields []edit.Field) error {
 	})...)
 }
 
-// fields are those that replace spec.chart.
+// fields returns the fields that replace spec.chart.
 func (o *operated) fields(s *chartSource, source, releaseName string, from [][]edit.Field) []edit.Field {
 	chart := fields{scalar("chart", s.chart)}
 	if s.kind == repositoryKind {
@@ -350,7 +350,7 @@ func (o *operated) fields(s *chartSource, source, releaseName string, from [][]e
 	return list
 }
 
-// actions adds install, upgrade, rollback and test, as the operator does them.
+// actions adds the settings of install, upgrade, rollback and test for which helm-controller acts as the operator does.
 func (o *operated) actions(list *fields) {
 	is := func(path ...string) bool { return inside(o.spec, path...) == true }
 	wait, back, tests := is("wait"), is("rollback", "enable"), is("test", "enable")

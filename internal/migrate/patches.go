@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
-// isSelector reports whether a mapping says by a version which objects a patch or a replacement of kustomize is about.
+// isSelector reports whether a mapping is a selector, with a version, of a patch or a replacement of kustomize.
 func isSelector(m *yaml.Node) bool {
 	for i := 0; i < len(m.Content); i += 2 {
 		switch m.Content[i].Value {
@@ -26,7 +26,7 @@ func isSelector(m *yaml.Node) bool {
 	return text(child(m, "kind")) != "" && text(child(m, "version")) != ""
 }
 
-// inline are the patches that a mapping has as text.
+// inline returns the patches that a mapping holds as text.
 func inline(m *yaml.Node) []*yaml.Node {
 	var list []*yaml.Node
 	if patches := child(m, "patchesStrategicMerge"); patches != nil {
@@ -65,12 +65,12 @@ func (p *planner) upgradeInline(at location, d *edit.Document, m *yaml.Node) err
 	return nil
 }
 
-// groups are those of Flux whose objects are migrated.
+// groups returns the API groups of Flux whose objects are migrated.
 func groups() []string {
 	return []string{sourceGroup, releaseGroup, "kustomize.toolkit.fluxcd.io", "image.toolkit.fluxcd.io", "notification.toolkit.fluxcd.io"}
 }
 
-// upgradeSelector writes the version that the selected objects get. What selects no object before selects none after.
+// upgradeSelector writes the new version of the selected objects. A selector that matches no object still matches none.
 func (p *planner) upgradeSelector(at location, d *edit.Document, m *yaml.Node) error {
 	if !isSelector(m) {
 		return nil
@@ -97,7 +97,7 @@ func (p *planner) upgradeSelector(at location, d *edit.Document, m *yaml.Node) e
 	return nil
 }
 
-// selected is the version that the objects of a selector get, "" if they keep theirs, and an object that has it before.
+// selected returns the new version of the objects of a selector, "" if it does not change, and an object that already has it.
 func (p *planner) selected(s *selector) (next string, wider *Object) {
 	known := false
 	for _, o := range p.in.Objects {
@@ -122,7 +122,7 @@ func (p *planner) selected(s *selector) (next string, wider *Object) {
 	return next, wider
 }
 
-// selector is what a selector of kustomize says: expressions, of which those that are empty match everything.
+// selector holds the patterns of a selector of kustomize. An empty pattern matches everything.
 type selector struct{ group, version, kind, namespace, name pattern }
 
 func newSelector(m *yaml.Node) *selector {
@@ -132,7 +132,7 @@ func newSelector(m *yaml.Node) *selector {
 
 type pattern struct {
 	expression string
-	compiled   *bound.Pattern // nil of what is empty or no expression
+	compiled   *bound.Pattern // nil if the expression is empty or invalid
 }
 
 func newPattern(expression string) pattern {

@@ -9,16 +9,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
-// A Mirror is a registry that has what sources of charts have.
+// A Mirror is a registry with copies of the charts of sources.
 type Mirror struct {
-	// URL is the oci:// URL of a source there, "" for one that stays; refusal says why one stays that should not.
+	// URL returns the oci:// URL of a source in the mirror, "" if the source stays; refusal is the reason if it should not.
 	URL func(*Object) (url, refusal string)
-	// Plain is true if it is reached over HTTP.
+	// Plain is set if the mirror is reached over HTTP.
 	Plain bool
 }
 
-// Redirect works out how the HelmRepositories and OCIRepositories are written that get their charts from a mirror. The same input
-// gives the same result.
+// Redirect rewrites the HelmRepositories and OCIRepositories whose charts come from a mirror. The same input gives the same
+// result.
 func Redirect(in Input, to Mirror) *Result {
 	p := &planner{in: in, result: &Result{}}
 	p.read()
@@ -34,7 +34,7 @@ func Redirect(in Input, to Mirror) *Result {
 	return p.result
 }
 
-// redirect writes the URL of a source for all objects that a document becomes, or for none of them.
+// redirect sets the URL of a document, unless the objects that are made from it need different URLs.
 func (p *planner) redirect(t *draft, to Mirror) {
 	at := child(t.document.Root, "spec", "url")
 	stays := func(why string, at ...*yaml.Node) { p.refuse(t.note("its url stays: "+why, at...), "") }
@@ -84,12 +84,12 @@ func (p *planner) redirect(t *draft, to Mirror) {
 	}
 }
 
-// ownAccess are the fields that say how a source is reached. The owner of a login to a source did not send it to the mirror.
+// ownAccess returns the fields that configure access to a source. A login for the source must not be sent to the mirror.
 func ownAccess() []string {
 	return []string{"secretRef", "certSecretRef", "proxySecretRef", "provider"}
 }
 
-// fields are those of a source that uses the mirror, its URL first. Those without a value are removed.
+// fields returns the fields of a source that uses the mirror, its URL first. Fields without a value are removed.
 func (m Mirror) fields(t *draft) []edit.Field {
 	list, insecure := fields{{Key: "url"}}, literal("insecure", "")
 	if t.head.Kind == repositoryKind {

@@ -31,18 +31,18 @@ func group(apiVersion string) string {
 	return g
 }
 
-// move is a release that is to get its chart from an OCIRepository.
+// move is a release whose chart is to come from an OCIRepository.
 type move struct {
 	t          *draft
 	release    *Object
 	repository *draft
 	of         *Object // the repository as it is applied
 	url        string  // of the chart
-	indexed    bool    // the repository is an HTTP server that leads to the registry
+	indexed    bool    // the repository is an HTTP server whose index leads to the registry
 	back       func()
 }
 
-// kind of source that releases share.
+// sourceKey is equal for releases that share a source.
 type sourceKey struct {
 	repository                     *draft
 	url, version, interval, verify string
@@ -87,7 +87,7 @@ func interval(release *Object) string {
 	return cmp.Or(str(release.Content, "spec", "chart", "spec", "interval"), str(release.Content, "spec", "interval"))
 }
 
-// repositoryOf finds the HelmRepository of a release, as it is applied.
+// repositoryOf returns the HelmRepository of a release or chart, as it is applied, or nil.
 func (p *planner) repositoryOf(o *Object) *Object {
 	ref := inside(o.Content, "spec", "chart", "spec", "sourceRef")
 	if o.Kind == chartKind {
@@ -106,8 +106,8 @@ func (p *planner) repositoryOf(o *Object) *Object {
 	return p.in.Objects[i]
 }
 
-// moveOf is what is to be done with a release. It is nil where there is nothing to do, or nothing can be done, which is
-// reported.
+// moveOf returns the move of a release, or nil if its chart is not in a registry, or cannot be moved, which it
+// reports.
 func (p *planner) moveOf(t *draft) *move {
 	if len(t.objects) == 0 || !p.asked(t) || t.objects[0].Kind != releaseKind || group(t.objects[0].APIVersion) != releaseGroup {
 		return nil
@@ -136,7 +136,7 @@ func (p *planner) moveOf(t *draft) *move {
 	return m
 }
 
-// unmovable says why a release cannot get its chart from an OCIRepository, "" if it can.
+// unmovable returns the reason why a release cannot get its chart from an OCIRepository, "" if it can.
 func (p *planner) unmovable(m *move) (reason, hint string) {
 	spec := inside(m.release.Content, "spec", "chart", "spec")
 	switch {
@@ -176,8 +176,8 @@ func (p *planner) unmovable(m *move) (reason, hint string) {
 
 func (m *move) passes() bool { return inside(m.of.Content, "spec", "passCredentials") == true }
 
-// moveGroup makes one OCIRepository for releases that get the same chart. Nothing changes after an error, which is
-// reported.
+// moveGroup makes one OCIRepository for releases with the same chart. It reports errors; a release with an error does not
+// change.
 func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
 	first := moves[0]
 	name := p.sourceName(key, first, alone)
@@ -213,7 +213,7 @@ func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
 	return true
 }
 
-// refer replaces a chart template by a reference.
+// refer replaces the chart template of a release by a reference to an OCIRepository.
 func refer(d *edit.Document, root *yaml.Node, name string) error {
 	chart := child(root, "spec", "chart")
 	to := fields{scalar("kind", ociKind), scalar("name", name)}
@@ -355,7 +355,7 @@ func (p *planner) users(repository *draft) int {
 	return len(seen) + loose
 }
 
-// used reports whether anything still refers to a repository: releases that stay, charts, health checks, alerts.
+// used reports whether any object still refers to a repository: releases that stay, charts, health checks, alerts.
 func (p *planner) used(repository *draft) bool {
 	for _, o := range p.in.Objects {
 		if of := p.repositoryOf(o); of == nil || p.draftOf(of) != repository {

@@ -13,10 +13,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
-// maxDepth bounds the depth of documents. Those of manifests are a few levels deep.
+// maxDepth is the limit of the depth of documents. Manifests are a few levels deep.
 const maxDepth = 1000
 
-// versions writes current API versions: of objects, of items of lists, where others refer to them, and in patches.
+// versions writes current API versions: of objects, of list items, in references to objects, and in patches.
 func (p *planner) versions() {
 	for _, t := range p.drafts {
 		if !p.asked(t) {
@@ -26,7 +26,7 @@ func (p *planner) versions() {
 	}
 }
 
-// upgradeAll upgrades a text of a document that begins behind a line of its file.
+// upgradeAll upgrades the text of a document that begins after the given line of its file.
 func (p *planner) upgradeAll(t *draft, text []byte, line int) []byte {
 	for i := 0; ; i++ {
 		next, more := p.upgradeOne(location{t, line}, text, i)
@@ -37,13 +37,13 @@ func (p *planner) upgradeAll(t *draft, text []byte, line int) []byte {
 	}
 }
 
-// location is where a text stands: in a document, behind a line of its file.
+// location is the place of a text: its document, and the line of the file before it.
 type location struct {
 	t    *draft
 	line int
 }
 
-// upgradeOne upgrades the mapping of a number, in the order of the text. It is false if there is none.
+// upgradeOne upgrades the mapping with the given number, in the order of the text. It returns false if there is no such mapping.
 func (p *planner) upgradeOne(at location, text []byte, number int) ([]byte, bool) {
 	var found *yaml.Node
 	n, line, changes, lost := 0, 0, len(p.result.Changes), len(p.result.Lost)
@@ -82,8 +82,8 @@ func called(m *yaml.Node) string {
 	return text(child(m, "kind")) + " " + cmp.Or(text(child(m, "apiVersion")), text(child(m, "version")))
 }
 
-// versioned visits what has an apiVersion and a kind, selects objects by a version, or is a patch. Values of releases, and
-// what is rendered, are their charts' business.
+// versioned visits mappings that have an apiVersion and a kind, select objects by a version, or are patches. It skips the values
+// and post-renderers of releases, which belong to their charts.
 func versioned(n *yaml.Node, depth int, visit func(*yaml.Node)) {
 	if n == nil || depth > maxDepth {
 		return
@@ -106,7 +106,7 @@ func versioned(n *yaml.Node, depth int, visit func(*yaml.Node)) {
 	}
 }
 
-// removedFields are those that a current version has not, and that were ignored before.
+// removedFields returns the fields that a current version does not have, and that were ignored before.
 func removedFields(kind string) []string {
 	switch kind {
 	case "HelmChart", "Bucket":
@@ -117,7 +117,7 @@ func removedFields(kind string) []string {
 	return nil
 }
 
-// byHand is what no edit here does, "" for nothing.
+// byHand returns the reason why a mapping has to be migrated by hand, "" if it does not.
 func byHand(m *yaml.Node) string {
 	spec := child(m, "spec")
 	switch kind := text(child(m, "kind")); kind {
@@ -210,7 +210,7 @@ func (p *planner) changed(at location, d *edit.Document, n *yaml.Node, id ID, te
 	p.result.Changes = append(p.result.Changes, Note{ID: id, File: at.t.file.Name, Line: at.line + d.Line(n), Text: text})
 }
 
-// valuesFile puts the file of the old versions in front of the others.
+// valuesFile puts the deprecated valuesFile in front of the other values files.
 func valuesFile(d *edit.Document, chart *yaml.Node) error {
 	n := child(chart, "valuesFile")
 	if n == nil {
