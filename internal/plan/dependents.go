@@ -8,8 +8,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// takenOver says of releases that go and releases that come that they are one Helm release: a HelmRelease that was
-// renamed, or moved to another namespace.
+// takenOver adds a reason to a removed and a new release that name the same Helm release: the HelmRelease was renamed, or
+// moved to another namespace.
 func takenOver(pairs []Pair, changes []Change) {
 	gone := map[clusterTarget]int{}
 	for i, p := range pairs {
@@ -37,7 +37,7 @@ type clusterTarget struct {
 	target  Target
 }
 
-// blockDependents blocks what depends on a release that is blocked, or on itself: helm-controller waits for it.
+// blockDependents blocks releases that depend on a blocked release, or on themselves: helm-controller waits for these.
 func blockDependents(pairs []Pair, changes []Change) {
 	at := map[ID]int{}
 	for i, p := range pairs {
@@ -73,7 +73,7 @@ func blockDependents(pairs []Pair, changes []Change) {
 	}
 }
 
-// cycles finds the releases that depend on themselves, each with the path from its dependency.
+// cycles returns the releases that depend on themselves, each with the path from its dependency.
 func cycles(pairs []Pair, at map[ID]int) map[int][]string {
 	found := map[int][]string{}
 	next := func(id ID) []ID {

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// maxDiff bounds all diffs of one release, in bytes.
+	// maxDiff is the limit of all diffs of one release, in bytes.
 	maxDiff = 256 << 10
-	// maxLines bounds the lines of a text that is compared line by line.
+	// maxLines is the limit of lines of a text that is compared line by line.
 	maxLines = 50_000
 )
 
-// Diff is a unified diff of what has a name.
+// Diff is a unified diff of the files of a release.
 type Diff struct {
 	// Of is values, chart or manifests.
 	Of string `json:"of"`
-	// Text has the files one after the other.
+	// Text holds the diffs of the files one after the other.
 	Text string `json:"text"`
 }
 
-// Files compares two sets of files, sorted by name, in at most maxDiff bytes. It returns "" if nothing differs.
+// Files compares two sets of files, sorted by name, in at most maxDiff bytes. It returns "" if they are equal.
 func Files(before, after map[string][]byte) string {
 	var b strings.Builder
 	left := 0

@@ -7,32 +7,32 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Manifests sums up what changes in the objects that a release is rendered to. Objects are called KIND.GROUP/NAMESPACE/NAME, as
+// Manifests summarizes the changes of the objects that a release is rendered to. Objects are named KIND.GROUP/NAMESPACE/NAME, like
 // their files in the diff.
 type Manifests struct {
-	// DeletesData are removed objects that take data with them: volume claims, namespaces and definitions of resources.
+	// DeletesData are removed objects whose data is deleted with them: volume claims, namespaces and custom resource definitions.
 	DeletesData []string `json:"deletesData,omitempty"`
 	Added       []string `json:"added,omitempty"`
 	Changed     []string `json:"changed,omitempty"`
 	Removed     []string `json:"removed,omitempty"`
-	CRDs        []string `json:"crds,omitempty"` // of those that are added, changed or removed
+	CRDs        []string `json:"crds,omitempty"` // definitions that are added, changed or removed
 	Images      []Image  `json:"images,omitempty"`
-	// Stripped is the number of objects that differ only in what the diff leaves out.
+	// Stripped is the number of objects that differ only in parts that the diff leaves out.
 	Stripped int `json:"stripped,omitempty"`
 }
 
-// Image is a container image that another one replaces.
+// Image is a container image and its replacement.
 type Image struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// Differ reports whether any object is not as it was.
+// Differ reports whether any object changes.
 func (m *Manifests) Differ() bool {
 	return len(m.Added)+len(m.Changed)+len(m.Removed)+m.Stripped > 0
 }
 
-// ManifestTexts are the lines that sum up what all releases are rendered to. What deletes data comes first.
+// ManifestTexts returns lines that summarize the rendered changes of all releases. Lines about deleted data come first.
 func (p *Plan) ManifestTexts() []string {
 	var first, rest []string
 	for i := range p.Changes {

@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// Operated is what the Helm Operator of Flux 1 decides by, besides what all releases have.
+// Operated holds the fields by which the Helm Operator of Flux 1 decides, in addition to those of all releases.
 type Operated struct {
-	// Spec is the spec of the HelmRelease: whatever changes in it is another generation.
+	// Spec is the spec of the HelmRelease: any change of it is another generation.
 	Spec map[string]any
-	// FromStatus is true before if nothing is known but the status of the release. Then Unobserved says that the spec was another one.
+	// FromStatus is set before if only the status of the release is known. Then Unobserved is set if the spec has changed since.
 	FromStatus, Unobserved bool
-	// Retried is true before if the release was rolled back, and the operator is to upgrade it again.
+	// Retried is set before if the release was rolled back, and the operator is to upgrade it again.
 	Retried bool
-	// Git is true of a chart of a Git repository.
+	// Git is set for a chart of a Git repository.
 	Git bool
 	// Revision is status.lastAttemptedRevision: the commit, or the version of the chart.
 	Revision string
-	// Files are digests of what the commit has below the chart's path, by name. They are nil if that is not known.
+	// Files are the digests of the commit's files below the chart's path, by name. They are nil if they are not known.
 	Files map[string]string
-	// Sources are those parts of the chart that a dry run compares, nil if they are not known.
+	// Sources are the parts of the chart that a dry run compares, nil if they are not known.
 	Sources *Sources
 }
 
-// operatedReasons goes through the operator's own list, as far as it needs no cluster: another spec, another chart, a dry run
-// that differs.
+// operatedReasons follows the operator's own list, as far as it needs no cluster: the spec changed, the chart changed, the dry
+// run differs.
 func (c *Change) operatedReasons(p Pair) {
 	c.operatedTarget(p.Before, p.After)
 	c.spec(p.Before.Operated, p.After.Operated)
@@ -36,7 +36,7 @@ func (c *Change) operatedReasons(p Pair) {
 	}
 }
 
-// operatedTarget compares where the release is. The operator finds none by the other name, and never looks at the former one again.
+// operatedTarget compares the Helm releases. Under a new name, the operator finds no release, and it ignores the former one.
 func (c *Change) operatedTarget(before, after *Release) {
 	if before.Target == after.Target {
 		return
@@ -66,7 +66,7 @@ func (c *Change) spec(before, after *Operated) {
 	}
 }
 
-// revision compares the charts by their version or commit: row 8. It reports whether that decides.
+// revision compares the charts by their version or commit: row 8. It reports whether a difference leads to an upgrade.
 func (c *Change) revision(before, after *Release) bool {
 	old, now := before.Operated, after.Operated
 	if !now.Git || !old.Git {
@@ -100,7 +100,7 @@ func (c *Change) revision(before, after *Release) bool {
 	return false
 }
 
-// addedOrChanged are the files that the operator notices: it overlooks those that were deleted.
+// addedOrChanged returns the changes that the operator detects: it does not detect deleted files.
 func addedOrChanged(before, after map[string]string) (fields []Field, omitted int) {
 	for _, f := range differences(before, after) {
 		switch {
@@ -114,7 +114,7 @@ func addedOrChanged(before, after map[string]string) (fields []Field, omitted in
 	return fields, omitted
 }
 
-// dryRun compares what an upgrade would have stored with what is: row 9. Values have a row of their own.
+// dryRun compares the stored release with the dry run of an upgrade: row 9. A separate row is about the values.
 func (c *Change) dryRun(before, after *Release) {
 	old, now := before.Operated.Sources, after.Operated.Sources
 	if old == nil || now == nil {
@@ -150,8 +150,8 @@ func (c *Change) dryRun(before, after *Release) {
 // mayBe begins the text of a reason that is not certain.
 const mayBe = "may be upgraded: "
 
-// Rendered records whether what would be installed renders to something else than what is. That makes an upgrade certain that was
-// not: what is rendered is in use.
+// Rendered records whether the upgrade would render other manifests than the installed ones. If they differ, an upgrade that may
+// happen is certain: the rendered parts of the chart have changed.
 func (c *Change) Rendered(differs bool) {
 	for i := range c.Reasons {
 		r := &c.Reasons[i]
@@ -166,7 +166,7 @@ func (c *Change) Rendered(differs bool) {
 	}
 }
 
-// mayDiffer is for charts of one version whose files are not known on both sides.
+// mayDiffer compares the digests of charts of one version whose files are not known on both sides.
 func (c *Change) mayDiffer(before, after *Release) {
 	if !before.Chart.differs(after.Chart) {
 		return
@@ -177,11 +177,11 @@ func (c *Change) mayDiffer(before, after *Release) {
 	})
 }
 
-// clashing blocks releases of Flux 1 that are the same Helm release: the operator refuses what another one manages.
+// clashing blocks releases of Flux 1 with the same Helm release: the operator refuses a release of another HelmRelease.
 func clashing(pairs []Pair, changes []Change) {
 	type managed struct {
 		clusterTarget
-		kind string // each operator looks for the annotation of its own
+		kind string // each operator looks for its own annotation
 	}
 	of := func(r *Release) managed { return managed{clusterTarget{r.Cluster, r.Target}, r.Kind} }
 	taken := map[managed][]int{}
@@ -210,7 +210,7 @@ func clashing(pairs []Pair, changes []Change) {
 	}
 }
 
-// differences lists what two sets of digests differ in, sorted by name.
+// differences returns the names whose digests differ, sorted.
 func differences(before, after map[string]string) []Field {
 	var fields []Field
 	eachKey(before, after, func(name, change string) {

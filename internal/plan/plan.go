@@ -1,5 +1,5 @@
-// Package plan says what helm-controller would do with each HelmRelease when manifests change, and the Helm Operator with those
-// of Flux 1: by the rows of their own decisions that need no cluster. It reads nothing and prints no value.
+// Package plan predicts what helm-controller does with each HelmRelease when manifests change, and the Helm Operator with those
+// of Flux 1. It follows the rows of their decisions that need no cluster. It reads no files and prints no values.
 package plan
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Action is what would happen to a release.
+// Action is what happens to a release.
 type Action string
 
 // The actions.
@@ -17,25 +17,25 @@ const (
 	Upgrade   Action = "upgrade"
 	None      Action = "none"
 	Uninstall Action = "uninstall"
-	// Blocked releases have something wrong that helm-controller would wait for.
+	// Blocked releases have a problem, and helm-controller waits until it is solved.
 	Blocked Action = "blocked"
 )
 
 // Actions lists the actions in the order in which they are counted.
 func Actions() []Action { return []Action{Install, Upgrade, None, Uninstall, Blocked} }
 
-// Reason is why something happens, or does not.
+// Reason is a reason for an action, or for no action.
 type Reason struct {
 	// Code is one of the constants below.
 	Code string `json:"code"`
 	Text string `json:"text"`
-	// Note says what follows from it.
+	// Note is a consequence or a restriction of the reason.
 	Note   string `json:"note,omitempty"`
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 	// Fields are paths of values, or fields of the spec.
 	Fields []Field `json:"fields,omitempty"`
-	// Omitted counts fields that are too many to be listed.
+	// Omitted is the number of fields that are not listed.
 	Omitted int `json:"omitted,omitempty"`
 }
 
@@ -44,18 +44,18 @@ type Field struct {
 	Path string `json:"path"`
 	// Change is added, removed or changed.
 	Change string `json:"change"`
-	// Secret is true of what comes from a Secret.
+	// Secret is set if the value comes from a Secret.
 	Secret bool `json:"secret,omitempty"`
 }
 
-// Words for how a field changed.
+// Kinds of changes of a field.
 const (
 	changeAdded   = "added"
 	changeRemoved = "removed"
 	changeChanged = "changed"
 )
 
-// TheLastFetch is what releases are compared with that were recorded.
+// TheLastFetch is the value of against for releases that an earlier run recorded.
 const TheLastFetch = "the last fetch"
 
 // Codes of reasons.
@@ -87,23 +87,23 @@ const (
 	ReasonRetried        = "retried"
 )
 
-// Change is what would happen to a release, and why.
+// Change is the action for a release, and its reasons.
 type Change struct {
 	ID
 	File    string   `json:"file,omitempty"`
 	Action  Action   `json:"action"`
 	Reasons []Reason `json:"reasons"`
-	// Release is the Helm release that it is about; Replaces is one that is uninstalled before.
+	// Release is the Helm release of the HelmRelease; Replaces is the release that is uninstalled first.
 	Release  *Target `json:"release,omitempty"`
 	Replaces *Target `json:"replaces,omitempty"`
-	// Chart is that of the manifest, Before and After what it resolves to, if it was looked up.
+	// Chart is the chart of the manifest, Before and After are the charts that it resolves to, if they were looked up.
 	Chart  string `json:"chart,omitempty"`
 	Before *Chart `json:"before,omitempty"`
 	After  *Chart `json:"after,omitempty"`
 	// ValuesBefore and ValuesAfter are digests of the composed values.
 	ValuesBefore string `json:"valuesBefore,omitempty"`
 	ValuesAfter  string `json:"valuesAfter,omitempty"`
-	// Manifests sums up what changes in the objects, if they were rendered.
+	// Manifests summarizes the changes of the objects, if they were rendered.
 	Manifests *Manifests `json:"manifests,omitempty"`
 	// Diffs are unified diffs, if an option requests them.
 	Diffs []Diff `json:"diffs,omitempty"`
@@ -112,26 +112,26 @@ type Change struct {
 // Pair is a HelmRelease before and after; one of them may be nil.
 type Pair struct {
 	Before, After *Release
-	// Values are the paths of values that differ, Omitted how many of them are too many.
+	// Values are the paths of values that differ, Omitted is the number of further paths.
 	Values  []Field
 	Omitted int
-	// Partial is true if only the values of the release were compared one by one, and not those that it takes from elsewhere.
+	// Partial is set if only the values of the release itself were compared one by one, without those of valuesFrom.
 	Partial bool
-	// Unrecorded is what values come from that could not be compared.
+	// Unrecorded are the sources of values that could not be compared.
 	Unrecorded []string
 }
 
-// Differs reports whether the two may take different charts.
+// Differs reports whether the two sides may use different charts.
 func (p Pair) Differs() bool {
 	return p.After != nil && !p.After.Suspended && (p.Before == nil || p.Before.Origin != p.After.Origin)
 }
 
-// operated reports whether it is a release of Flux 1, on whichever sides it is.
+// operated reports whether the release is a release of Flux 1 on all its sides.
 func (p Pair) operated() bool {
 	return !slices.ContainsFunc([]*Release{p.Before, p.After}, func(r *Release) bool { return r != nil && r.Operated == nil })
 }
 
-// Match puts together what is the same HelmRelease, in the order of after and then of what is only before.
+// Match pairs equal HelmReleases, in the order of after, followed by those that are only in before.
 func Match(before, after []*Release) []Pair {
 	old := map[ID]*Release{}
 	for _, r := range before {
@@ -150,7 +150,7 @@ func Match(before, after []*Release) []Pair {
 	return pairs
 }
 
-// Decide says of each pair what would happen. Against names what the releases are compared with.
+// Decide returns the change for each pair. Against names the state that the releases are compared with.
 func Decide(pairs []Pair, against string) []Change {
 	changes := make([]Change, len(pairs))
 	for i, p := range pairs {
@@ -170,14 +170,14 @@ func Decide(pairs []Pair, against string) []Change {
 	return changes
 }
 
-// AddDiff adds a diff that is not empty.
+// AddDiff adds a diff unless it is empty.
 func (c *Change) AddDiff(of, text string) {
 	if text != "" {
 		c.Diffs = append(c.Diffs, Diff{Of: of, Text: text})
 	}
 }
 
-// NotRendered says why there is no diff of manifests.
+// NotRendered adds a reason why there is no diff of manifests.
 func (c *Change) NotRendered(text string) { c.add(Reason{Code: ReasonNotRendered, Text: text}) }
 
 func (c *Change) add(r Reason) { c.Reasons = append(c.Reasons, r) }
@@ -221,7 +221,7 @@ func decide(p Pair, against string) Change {
 	return c
 }
 
-// reasons goes through helm-controller's list.
+// reasons follows helm-controller's list.
 func (c *Change) reasons(p Pair) {
 	before, after := p.Before, p.After
 	c.target(before, after)
@@ -238,7 +238,7 @@ func (c *Change) reasons(p Pair) {
 	}
 }
 
-// wording says what Flux 1 and Flux 2 call the same.
+// wording holds the terms that differ between Flux 1 and Flux 2.
 type wording struct{ suspended, notInstalled, left, resumed, unchanged, unrecorded string }
 
 func (p Pair) wording() wording {
@@ -294,7 +294,7 @@ func removed(r *Release, against string, w wording) Change {
 	return c
 }
 
-// upgrade adds a reason for an upgrade. Where the release is replaced there is no upgrade any more.
+// upgrade adds a reason for an upgrade. It does not change the action of a release that is replaced.
 func (c *Change) upgrade(r Reason) {
 	if c.Action == None {
 		c.Action = Upgrade
@@ -308,7 +308,7 @@ func (c *Change) replace(old Target, r Reason) {
 	c.add(r)
 }
 
-// target compares where the release is: row 0 of helm-controller's decision.
+// target compares the Helm releases: row 0 of helm-controller's decision.
 func (c *Change) target(before, after *Release) {
 	for _, f := range []struct{ what, old, now string }{
 		{"storage namespace", before.Target.StorageNamespace, after.Target.StorageNamespace},
@@ -324,7 +324,7 @@ func (c *Change) target(before, after *Release) {
 	}
 }
 
-// chart compares name and version, as rows 0 and 6 do.
+// chart compares the names and versions of the charts, as rows 0 and 6 do.
 func (c *Change) chart(before, after *Release) {
 	old, now := before.Chart, after.Chart
 	if before.Suspended && before.Origin != after.Origin && now != nil {
@@ -350,13 +350,13 @@ func (c *Change) chart(before, after *Release) {
 
 func chartReason(old, now *Chart) Reason {
 	r := Reason{Code: ReasonChart, Text: "release chart changed", Before: old.String(), After: now.String()}
-	if r.Before == r.After { // no generation is known here, but it is another one
+	if r.Before == r.After { // the generation of the HelmChart is not known here, but it changes
 		r.Note = "its version gets the generation of another HelmChart spec"
 	}
 	return r
 }
 
-// bytes is for charts of one version that are not the same.
+// bytes adds a reason for charts of one version whose digests differ.
 func (c *Change) bytes(old, now *Chart) {
 	r := Reason{Code: ReasonChartBytes, Before: old.Digest, After: now.Digest}
 	if now.Moving {
@@ -368,7 +368,7 @@ func (c *Change) bytes(old, now *Chart) {
 	c.add(r)
 }
 
-// values compares the digests: row 7.
+// values compares the digests of the values: row 7.
 func (c *Change) values(p Pair, text string) {
 	if p.Before.ValuesKey == p.After.ValuesKey || p.Before.ValuesKey == "" || p.After.ValuesKey == "" {
 		return
@@ -386,7 +386,7 @@ func (c *Change) values(p Pair, text string) {
 	c.upgrade(r)
 }
 
-// fields names the other fields that changed. They lead to no upgrade.
+// fields adds the other fields that changed. They do not lead to an upgrade.
 func (c *Change) fields(before, after *Release) {
 	fields := differences(before.Fields, after.Fields)
 	if len(fields) == 0 {

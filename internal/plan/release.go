@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// ID names a HelmRelease. Cluster is empty where there is only one, Kind for those of Flux 2: of Flux 1 it has the group in it.
+// ID identifies a HelmRelease. Cluster is empty if there is only one. Kind is empty for Flux 2, and has the group for Flux 1.
 type ID struct {
 	Cluster   string `json:"cluster,omitempty"`
 	Kind      string `json:"kind,omitempty"`
@@ -20,19 +20,19 @@ func (id ID) String() string {
 	return text
 }
 
-// Release is what decides about a HelmRelease, as the manifests of one side say it.
+// Release holds the fields that decide about a HelmRelease, from the manifests of one side.
 type Release struct {
 	ID
-	// File is where it stands, "" if that is not known.
+	// File is the file of the HelmRelease, "" if it is not known.
 	File      string
 	Suspended bool
-	// Blocked says what helm-controller would wait for, "" for nothing.
+	// Blocked is the problem that helm-controller waits for, "" without one.
 	Blocked string
 	// Target is the Helm release.
 	Target Target
 	// InPlace is upgrade.chartNameChangeStrategy: InPlaceUpdate.
 	InPlace bool
-	// Origin is equal for releases that take the same chart, whatever that is: then neither has a Chart.
+	// Origin is equal for releases that use the same chart, even if it is not known: then both have no Chart.
 	Origin string
 	Chart  *Chart
 	// Asked is the chart and version of the manifest.
@@ -44,38 +44,38 @@ type Release struct {
 	PostRenderers, CommonMetadata string
 	// Fields are the other fields of the spec, as JSON.
 	Fields map[string]string
-	// Forced is the value of reconcile.fluxcd.io/forceAt where requestedAt has the same.
+	// Forced is the value of reconcile.fluxcd.io/forceAt if requestedAt has the same value.
 	Forced string
-	// Assumed says what is not known and taken as unchanged.
+	// Assumed lists facts that are not known, and assumed to be unchanged.
 	Assumed []string
-	// DependsOn are releases that have to be ready first.
+	// DependsOn are the releases that have to be ready first.
 	DependsOn []ID
-	// Kept is true of a release that no Kustomization removes when its manifest goes.
+	// Kept is set if no Kustomization removes the release with its manifest.
 	Kept bool
-	// Operated is what a release of Flux 1 has besides, nil for those of Flux 2.
+	// Operated holds the additional fields of a release of Flux 1; it is nil for Flux 2.
 	Operated *Operated
 }
 
-// Target names a Helm release.
+// Target identifies a Helm release.
 type Target struct {
 	Name             string `json:"name"`
 	Namespace        string `json:"namespace"`
 	StorageNamespace string `json:"storageNamespace"`
 }
 
-// Chart is what a release would install.
+// Chart is the chart that a release would install.
 type Chart struct {
 	Name string `json:"name"`
-	// Version is as helm-controller writes it, with what distinguishes it from the published one.
+	// Version is the version as helm-controller writes it, with a suffix that distinguishes it from the published version.
 	Version string `json:"version"`
-	// Digest is that of the archive or of the manifest in its registry, "" if it is not known.
+	// Digest is the digest of the archive or of the manifest in its registry, "" if it is not known.
 	Digest string `json:"digest,omitempty"`
-	// Source is what it comes from, as KIND/NAMESPACE/NAME.
+	// Source is the source of the chart, as KIND/NAMESPACE/NAME.
 	Source string `json:"source,omitempty"`
 	// Made is equal for charts whose values files and other settings are equal: a change gives the version another
 	// suffix. It is "" for a chart that is stored as it was published.
 	Made string `json:"-"`
-	// Moving is true of a chart whose version has the digest in it.
+	// Moving is set for a chart whose version contains the digest.
 	Moving bool `json:"-"`
 }
 

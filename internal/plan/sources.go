@@ -11,14 +11,14 @@ import (
 
 const templatesDir = "templates/"
 
-// Sources are what the operator compares of two charts in a dry run: of the chart itself name, version, appVersion, default values and
-// the text of the templates; of its subcharts the default values alone.
+// Sources are the parts of a chart that the operator compares in a dry run: the chart's name, version, appVersion, default values and
+// the text of the templates; of its subcharts only the default values.
 type Sources struct {
 	parts     map[string]string // digests, by the name of the file or field
 	subcharts map[string]string
 }
 
-// NewSources takes them out of the files of a chart, which has its subcharts in its directory charts.
+// NewSources returns the parts of a chart from its files; its subcharts are in its directory charts.
 func NewSources(files map[string][]byte) *Sources {
 	s := &Sources{parts: map[string]string{}, subcharts: map[string]string{}}
 	for name, data := range files {
@@ -41,7 +41,7 @@ func NewSources(files map[string][]byte) *Sources {
 	return s
 }
 
-// differences are what two charts differ in, and which default values of subcharts.
+// differences returns the parts that differ, and the default values of subcharts that differ.
 func (s *Sources) differences(now *Sources) (fields, subcharts []Field) {
 	return differences(s.parts, now.parts), differences(s.subcharts, now.subcharts)
 }
@@ -51,7 +51,7 @@ func sumOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sumOfYAML is equal for texts that differ in comments and layout alone.
+// sumOfYAML returns a digest that is equal for texts that differ only in comments and layout.
 func sumOfYAML(data []byte) string {
 	var v any
 	if err := yaml.Unmarshal(data, &v); err != nil {

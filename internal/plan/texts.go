@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Plan is what would happen to all releases. The command puts it together of what Decide returns, and prints it.
+// Plan holds the changes of all releases. The command makes it from the result of Decide, and prints it.
 type Plan struct {
-	// Against is what the manifests are compared with, in words.
+	// Against names the state that the manifests are compared with.
 	Against string
 	Changes []Change
 }
 
-// Count is how many releases an action is for.
+// Count returns the number of releases with an action.
 func (p *Plan) Count(a Action) int {
 	n := 0
 	for i := range p.Changes {
@@ -24,7 +24,7 @@ func (p *Plan) Count(a Action) int {
 	return n
 }
 
-// Summary counts the releases in words.
+// Summary returns the numbers of releases as text.
 func (p *Plan) Summary() string {
 	replaced := 0
 	for i := range p.Changes {
@@ -40,10 +40,10 @@ func (p *Plan) Summary() string {
 		install, p.Count(Upgrade), p.Count(Uninstall), p.Count(Blocked), p.Count(None))
 }
 
-// Changed reports whether anything would happen, or is blocked.
+// Changed reports whether any release changes or is blocked.
 func (p *Plan) Changed() bool { return p.Count(None) < len(p.Changes) }
 
-// Texts are the reasons of a change as text.
+// Texts returns the reasons of a change as text.
 func (c *Change) Texts() []string {
 	var list []string
 	for i := range c.Reasons {
@@ -52,7 +52,7 @@ func (c *Change) Texts() []string {
 	return list
 }
 
-// ShortTexts are the reasons beside the chart before and after: none says again what both are.
+// ShortTexts returns the reasons for a line that shows the charts before and after: they do not repeat the charts.
 func (c *Change) ShortTexts() []string {
 	short := *c
 	short.Reasons = slices.Clone(c.Reasons)
@@ -65,7 +65,7 @@ func (c *Change) ShortTexts() []string {
 	return short.Texts()
 }
 
-// shortened cuts a digest to as much as a version gets of it, and a commit to as much as Git shows of long ones.
+// shortened cuts a digest to the length that versions use, and a commit to 12 digits.
 func shortened(s string) string {
 	const shown, commit = len("sha256:") + 12, 40
 	if len(s) == commit && strings.Trim(s, "0123456789abcdef") == "" {
@@ -79,7 +79,7 @@ func shortened(s string) string {
 
 const maxNamed = 8
 
-// Sentence is a reason as text.
+// Sentence returns a reason as text.
 func (r *Reason) Sentence() string {
 	text := r.Text
 	switch {

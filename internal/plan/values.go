@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxFields bounds how many paths of values are listed.
+	// maxFields is the limit of listed paths of values.
 	maxFields = 200
-	// maxDepth bounds how deep values are compared: composed values are not deeper.
+	// maxDepth is the limit of the depth at which values are compared: composed values are not deeper.
 	maxDepth = 256
 )
 
 // Step is a key of a map or an index of a list.
 type Step = any
 
-// Values lists the paths at which two sets of composed values differ, sorted, and counts those that are too many.
-// Secret reports whether what one of the sides has at a path came from a Secret; nil is for values that do not.
+// Values returns the paths at which two sets of composed values differ, sorted, and the number of paths beyond maxFields.
+// Secret reports whether the value of one side at a path comes from a Secret; nil means that no value does.
 func Values(before, after map[string]any, secret func(before bool, path []Step) bool) (fields []Field, omitted int) {
 	d := &difference{secret: secret}
 	d.maps(before, after, nil)
@@ -34,7 +34,7 @@ type difference struct {
 	omitted int
 }
 
-// Same reports whether two values are equal where their digest is made.
+// Same reports whether two values are equal as far as their digest is concerned.
 func Same(before, after any) bool {
 	d := &difference{}
 	d.any(before, after, nil)
@@ -60,7 +60,7 @@ func (d *difference) maps(before, after map[string]any, path []Step) {
 	})
 }
 
-// eachKey visits the keys of two maps in order. A key that both have may have changed.
+// eachKey visits the keys of two maps in order. A key in both maps is passed as changed, even if its values are equal.
 func eachKey[V any](before, after map[string]V, visit func(key, change string)) {
 	keys := slices.AppendSeq(slices.Collect(maps.Keys(before)), maps.Keys(after))
 	slices.Sort(keys)
@@ -116,10 +116,10 @@ func (d *difference) lists(old, now []any, path []Step) {
 	}
 }
 
-// same reports whether two values are written the same in the YAML whose digest decides.
+// same reports whether two values are equal in the YAML whose digest decides.
 func same(a, b any) bool { return reflect.DeepEqual(whole(a), whole(b)) }
 
-// whole makes an integer of a whole number, however it was read.
+// whole converts a whole number of any type to int64.
 func whole(v any) any {
 	switch v := v.(type) {
 	case float64:
@@ -132,7 +132,7 @@ func whole(v any) any {
 	return v
 }
 
-// Path writes a path as helm --set does.
+// Path returns a path in the notation of helm --set.
 func Path(path []Step) string {
 	var b strings.Builder
 	for i, step := range path {
