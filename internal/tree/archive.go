@@ -22,16 +22,16 @@ const (
 	executableMode = 0o700
 )
 
-// Options are what an archive is made with.
+// Options configure an archive.
 type Options struct {
 	Filter Filter
-	// ModTime is given to every entry; the zero time stands for none, as source-controller has it.
+	// ModTime is the time of every entry. With the zero time, entries have no time, as in source-controller.
 	ModTime time.Time
 	Limits  Limits
 }
 
-// Archive writes the tree below root as a gzipped tar, as source-controller writes the artifacts of its sources: the
-// same files make the same bytes, whatever their owners and times. Symbolic links are silently left out.
+// Archive writes the tree below root as a gzipped tar, as source-controller writes the artifacts of its sources: equal
+// files give equal bytes, whatever their owners and times. It silently leaves out symbolic links.
 func Archive(ctx context.Context, w io.Writer, root *os.Root, o Options) error {
 	zw := gzip.NewWriter(w)
 	if err := writeTar(ctx, zw, root, o); err != nil {
@@ -40,7 +40,7 @@ func Archive(ctx context.Context, w io.Writer, root *os.Root, o Options) error {
 	return zw.Close()
 }
 
-// Sum is the digest of what [Archive] writes, but before compression: it stays the same when compression is improved.
+// Sum returns the digest of the tar that [Archive] writes, before compression: a better compression does not change it.
 func Sum(ctx context.Context, a godigest.Algorithm, root *os.Root, o Options) (digest.Digest, error) {
 	w := digest.NewWriter(a)
 	if err := writeTar(ctx, w, root, o); err != nil {
@@ -59,7 +59,7 @@ type archiver struct {
 
 func writeTar(ctx context.Context, w io.Writer, root *os.Root, o Options) error {
 	limits := o.Limits.withDefaults()
-	// The limit is the one that Unpack has: what is archived here must be fit to unpack.
+	// The limit is that of Unpack: an archive that is written here can be unpacked.
 	w = &capped{w, newBudget(limits.Total, "archive has more than %d bytes without compression")}
 	a := &archiver{ctx: ctx, tar: tar.NewWriter(w), root: root, modTime: o.ModTime, limits: limits}
 	if err := a.add(".", true); err != nil {
@@ -108,7 +108,7 @@ func (a *archiver) file(h *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	// To open a pipe would wait for a writer.
+	// Opening a pipe would wait for a writer.
 	if !there.Mode().IsRegular() {
 		return changedError(h.Name)
 	}
@@ -121,7 +121,7 @@ func (a *archiver) file(h *tar.Header) error {
 	if err != nil {
 		return err
 	}
-	// It may have been exchanged for a link in the meantime.
+	// The file may have been replaced by a link in the meantime.
 	if !os.SameFile(there, fi) {
 		return changedError(h.Name)
 	}
@@ -138,7 +138,7 @@ func (a *archiver) file(h *tar.Header) error {
 	return a.copy(h, f)
 }
 
-// copy writes exactly as many bytes as the header says.
+// copy writes exactly the number of bytes that the header states.
 func (a *archiver) copy(h *tar.Header, f *os.File) error {
 	_, err := io.CopyN(a.tar, interrupted{a.ctx, f}, h.Size)
 	if errors.Is(err, io.EOF) {

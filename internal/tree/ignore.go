@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// IgnoreFile is where a source says what does not belong to it, in every directory that it likes.
+// IgnoreFile lists the files that do not belong to a source. Every directory may have one.
 const IgnoreFile = ".sourceignore"
 
 const (
@@ -23,16 +23,16 @@ const (
 
 	maxIgnoreFile = 1 << 20
 
-	// Every file is matched with every pattern.
+	// Every pattern is matched with every file.
 	maxPatterns = 10_000
 )
 
-// vcsPatterns always hold, unless a pattern of the source takes one back.
+// vcsPatterns always apply, unless a pattern of the source includes a file again.
 func vcsPatterns() []string {
 	return []string{".git/", ".gitignore", ".gitmodules", ".gitattributes"}
 }
 
-// defaultPatterns hold where a source has no patterns of its own. They are Flux's.
+// defaultPatterns apply to a source without patterns. They are those of Flux.
 func defaultPatterns() []string {
 	return []string{
 		"*.jpg", "*.jpeg", "*.gif", "*.png", "*.wmv", "*.flv", "*.tar.gz", "*.zip",
@@ -42,13 +42,13 @@ func defaultPatterns() []string {
 	}
 }
 
-// Rules are ignore patterns in the syntax of .gitignore, of which the last that matches decides.
+// Rules are ignore patterns in the syntax of .gitignore: the last matching pattern decides.
 type Rules struct {
 	patterns []gitignore.Pattern
 	takeBack bool // some pattern begins with an exclamation mark
 }
 
-// NewRules reads the patterns of the texts and nothing else, as they hold for buckets.
+// NewRules parses the patterns of the texts, without defaults, as Flux does for buckets.
 func NewRules(texts ...string) (*Rules, error) {
 	r := new(Rules)
 	for _, text := range texts {
@@ -59,9 +59,9 @@ func NewRules(texts ...string) (*Rules, error) {
 	return r, nil
 }
 
-// SourceRules reads the .sourceignore files below root, but not in what the filter drops, and then the patterns of
-// spec.ignore, as they hold for Git and OCI sources: files of version control are always ignored, and if there is no
-// pattern at all, so are those that a source seldom means.
+// SourceRules reads the .sourceignore files below root, except in directories that the filter drops, and then the patterns of
+// spec.ignore, as Flux does for Git and OCI sources: files of version control are always ignored, and without any pattern,
+// files that rarely belong to a source are ignored, too.
 func SourceRules(ctx context.Context, root *os.Root, spec string, o Options) (*Rules, error) {
 	own := new(Rules)
 	steps := &walk{ctx: ctx, root: root, filter: All(skipGit, o.Filter), entries: o.Limits.withDefaults().Entries}
@@ -90,7 +90,7 @@ func skipGit(name string, dir bool) Choice {
 	return Keep
 }
 
-// VCSRules ignore the files of version control, and nothing else.
+// VCSRules returns rules that ignore only the files of version control.
 func VCSRules() *Rules {
 	all := new(Rules)
 	for _, p := range vcsPatterns() {
@@ -99,8 +99,8 @@ func VCSRules() *Rules {
 	return all
 }
 
-// WithDefaults adds what is always ignored, files of version control, and, if there is no pattern at all, what a source
-// seldom means.
+// WithDefaults returns the rules with those that always apply, for files of version control, and, without any pattern, those
+// for files that rarely belong to a source.
 func (r *Rules) WithDefaults() *Rules {
 	all := &Rules{takeBack: r.takeBack}
 	first := vcsPatterns()
@@ -114,7 +114,7 @@ func (r *Rules) WithDefaults() *Rules {
 	return all
 }
 
-// readFile reads the patterns of a directory, which hold below it. A link may lead to them, if it stays in the root.
+// readFile reads the patterns of a directory, which apply below it. The file may be a link that stays in the root.
 func (r *Rules) readFile(root *os.Root, dir string) error {
 	name := path.Join(dir, IgnoreFile)
 	f, err := file.OpenIn(root, name)
@@ -167,8 +167,8 @@ func (r *Rules) Ignored(name string, dir bool) bool {
 	return gitignore.NewMatcher(r.patterns).Match(strings.Split(name, "/"), dir)
 }
 
-// Choose is a [Filter]. As with source-controller, and other than with Git, a pattern can take back a file of an ignored
-// directory. Only the repository's own directory stays away: its configuration may hold credentials.
+// Choose is a [Filter]. As in source-controller, and unlike in Git, a pattern can include a file of an ignored directory
+// again, except in .git: the repository's configuration may hold credentials.
 func (r *Rules) Choose(name string, dir bool) Choice {
 	if skipGit(name, dir) == DropAll {
 		return DropAll

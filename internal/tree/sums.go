@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Sums reads an archive that Archive wrote and returns digests of the files below a directory, by their names in it. A file that
-// becomes executable has another one. Nothing is unpacked.
+// Sums reads an archive that Archive wrote and returns digests of the files below a directory, by their names relative to it. The
+// digest of an executable file has a suffix. It unpacks nothing.
 func Sums(ctx context.Context, r io.Reader, dir string, l Limits) (map[string]string, error) {
 	l = l.withDefaults()
 	sums := map[string]string{}

@@ -1,5 +1,5 @@
-// Package tree walks, filters, archives and unpacks trees of files inside a root. It does not know where a tree comes
-// from nor what is in its files.
+// Package tree walks, filters, archives and unpacks trees of files inside a root. It does not know the origin of a tree or
+// the content of its files.
 package tree
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// The limits that hold where the caller sets none. They are well above any source that charts are kept in, and stop a
-// hostile one before it fills the disk.
+// The default limits. They are well above the size of real sources of charts, and stop a hostile source before it fills the
+// disk.
 const (
 	DefaultEntries = 500_000
 	DefaultFile    = 512 << 20
 	DefaultTotal   = 2 << 30
 )
 
-// maxDepth bounds how deep directories are nested: every access to a file costs a step for each directory above it.
+// maxDepth is the limit of nested directories: every access to a file costs a step for each directory above it.
 const maxDepth = 128
 
-// Limits bound the size of a tree. A zero stands for the default.
+// Limits are the limits of a tree. A zero means the default.
 type Limits struct {
 	Entries int   // files and directories
 	File    int64 // bytes of one file
-	Total   int64 // bytes of all files; of an archive, everything that comes out of its compression
+	Total   int64 // bytes of all files; for an archive, all uncompressed bytes
 }
 
 func (l Limits) withDefaults() Limits {
@@ -42,25 +42,25 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// limitError says that a tree is larger than it may be: an option can raise the limit.
+// limitError returns an error about a tree that exceeds a limit, which an option can raise.
 func limitError(format string, args ...any) error {
 	return &finding.Problem{Class: finding.Large, Text: fmt.Sprintf(format, args...)}
 }
 
-// A Choice is what becomes of a file or a directory.
+// A Choice decides about a file or a directory.
 type Choice int
 
 const (
 	Keep    Choice = iota
-	Drop           // but ask for what is below it
-	DropAll        // and all that is below it
+	Drop           // but visit the files below it
+	DropAll        // and all files below it
 )
 
-// A Filter chooses what belongs to a tree. The name is relative to the root and slash-separated. A nil Filter keeps
+// A Filter chooses the files of a tree. The name is relative to the root and slash-separated. A nil Filter keeps
 // everything.
 type Filter func(name string, dir bool) Choice
 
-// All keeps what every one of the filters keeps.
+// All returns a filter that keeps files that all of the filters keep.
 func All(filters ...Filter) Filter {
 	return func(name string, dir bool) Choice {
 		choice := Keep
@@ -78,14 +78,14 @@ func (f Filter) choose(name string, dir bool) Choice {
 	return f(name, dir)
 }
 
-// walk visits the regular files and the directories below a root in the order of their names, a directory before what
-// is in it. Anything else, symbolic links too, is passed over.
+// walk visits the regular files and the directories below a root in the order of their names, a directory before its
+// content. It skips everything else, symbolic links, too.
 type walk struct {
 	ctx     context.Context
 	root    *os.Root
 	filter  Filter
 	visit   func(name string, dir bool) error
-	entries int // so many more may come
+	entries int // the number that may still follow
 }
 
 func (w *walk) dir(name string, depth int) error {
@@ -107,7 +107,7 @@ func (w *walk) dir(name string, depth int) error {
 	return nil
 }
 
-// read lists a directory, but no more of it than may come.
+// read lists a directory, or fails if it has more entries than may follow.
 func (w *walk) read(name string) ([]fs.DirEntry, error) {
 	d, err := w.root.Open(name)
 	if err != nil {
@@ -141,7 +141,7 @@ func (w *walk) entry(name string, e fs.DirEntry, depth int) error {
 	return nil
 }
 
-// A budget counts down what may still come, and fails where there is more.
+// A budget counts down to a limit, and fails beyond it.
 type budget struct {
 	left int64
 	err  error
@@ -171,7 +171,7 @@ func (i interrupted) Read(p []byte) (int, error) {
 }
 
 // List returns the paths of the regular files below a root that the options keep, and those of the directories, in the
-// order of a walk. Symbolic links are no files.
+// order of a walk. It skips symbolic links.
 func List(ctx context.Context, root *os.Root, o Options) (files, dirs []string, err error) {
 	steps := &walk{ctx: ctx, root: root, filter: o.Filter, entries: o.Limits.withDefaults().Entries}
 	steps.visit = func(name string, dir bool) error {

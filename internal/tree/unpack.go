@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// maxName is what Linux allows for a path.
+	// maxName is the limit of Linux for a path, in bytes.
 	maxName = 4096
 
 	unpackedDirMode  fs.FileMode = 0o700
 	unpackedFileMode fs.FileMode = 0o600
 )
 
-// Unpack reads a gzipped tar and puts its files and directories below root, which should be empty: if it fails, what
-// was unpacked so far stays. Nothing is ever written elsewhere. Links and devices are refused; of the modes only
-// whether a file can be executed is kept, and no times.
+// Unpack reads a gzipped tar and writes its files and directories below root, which should be empty: after an error, the
+// files that were already unpacked stay. It never writes outside of root. It refuses links and devices, keeps of the modes
+// only whether a file can be executed, and does not keep times.
 func Unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
 	return unpack(ctx, r, root, l, false)
 }
 
-// UnpackFiles is Unpack, but silently skips symbolic links, as Flux does for artifacts from registries.
+// UnpackFiles is like Unpack, but silently skips symbolic links, as Flux does for artifacts from registries.
 func UnpackFiles(ctx context.Context, r io.Reader, root *os.Root, l Limits) error {
 	return unpack(ctx, r, root, l, true)
 }
@@ -54,7 +54,7 @@ func unpack(ctx context.Context, r io.Reader, root *os.Root, l Limits, skipLinks
 	return readEntries(ctx, r, l, u.entry)
 }
 
-// readEntries visits the entries of an archive but the one of its root, and reads it to its end.
+// readEntries visits the entries of an archive except its root, and reads the archive to its end.
 func readEntries(ctx context.Context, r io.Reader, l Limits, visit func(name string, h *tar.Header, content io.Reader) error) error {
 	zr, err := gzip.NewReader(interrupted{ctx, r})
 	if err != nil {
@@ -70,7 +70,7 @@ func readEntries(ctx context.Context, r io.Reader, l Limits, visit func(name str
 		if err != nil {
 			return fmt.Errorf("tar error: %w", err)
 		}
-		// git archive begins with such a header. It is about the archive and no file.
+		// git archive begins with such a header. It describes the archive, not a file.
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
@@ -90,8 +90,8 @@ func readEntries(ctx context.Context, r io.Reader, l Limits, visit func(name str
 	}
 }
 
-// drain reads on to the end of the archive, where the compression's checksum is. Whatever follows the last gzip member
-// is not part of the archive: tapes and some servers pad.
+// drain reads the rest of the archive, to the checksum of the compression. Bytes after the last gzip member are not part of
+// the archive: tapes and some servers add padding.
 func drain(r io.Reader) error {
 	if _, err := io.Copy(io.Discard, r); err != nil && !errors.Is(err, gzip.ErrHeader) {
 		return fmt.Errorf("tar error: %w", err)
@@ -115,8 +115,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 type unpacker struct {
 	root  *os.Root
 	file  int64
-	total *budget // of the files: a sparse one has more bytes than it takes in the archive
-	dirs  *budget // made, since an archive need not have entries for them
+	total *budget // of the files: a sparse file has more bytes than its entry in the archive
+	dirs  *budget // created directories, as an archive need not have entries for them
 	made  map[string]bool
 
 	skipLinks bool
@@ -139,7 +139,7 @@ func (u *unpacker) entry(name string, h *tar.Header, content io.Reader) error {
 	return fmt.Errorf("tar file entry %s contained unsupported file type %v", name, h.FileInfo().Mode())
 }
 
-// entryName returns the cleaned name of an entry, or an error if it is not the name of something below the root.
+// entryName returns the cleaned name of an entry, or an error if it does not name a file or directory below the root.
 func entryName(name string) (string, error) {
 	if len(name) > maxName {
 		return "", limitError("tar contained a name of %d bytes, more than %d", len(name), maxName)
@@ -155,7 +155,7 @@ func entryName(name string) (string, error) {
 	return clean, nil
 }
 
-// hasDotDot looks for an element that climbs, also where cleaning would take it away again.
+// hasDotDot reports whether a name contains "..", even if cleaning the name would remove it.
 func hasDotDot(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == ".." {
