@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Digest is helm-controller's digest of composed values: of the YAML with sorted keys, or of nothing if there are no
-// values. Unlike there the maps in lists of lists are sorted too, so that it does not change from run to run.
+// Digest returns helm-controller's digest of composed values: of the YAML with sorted keys, or of the empty text without
+// values. Unlike helm-controller, it also sorts maps in lists of lists, so that the digest does not change from run to run.
 func Digest(values map[string]any) (godigest.Digest, error) {
 	if len(values) == 0 {
 		return godigest.SHA256.FromBytes(nil), nil
@@ -51,11 +51,11 @@ func sortKeys(v any) {
 	}
 }
 
-// maxDigests bounds how many values of a release have a digest each.
+// maxDigests is the limit of values of a release that have a digest each.
 const maxDigests = 500
 
-// Digests replaces each value that wanted accepts by its digest, and leaves all others out: of a map its key, of a list
-// nothing but its place. It returns nil if there are too many.
+// Digests returns composed values with a digest instead of each value that wanted accepts. It leaves out all other values:
+// the keys of maps are removed, items of lists are nil. It returns nil if there are more than maxDigests.
 func Digests(composed map[string]any, wanted func(value any, path ...any) bool) map[string]any {
 	d := digests{wanted: wanted, left: maxDigests}
 	found, _ := d.of(composed, nil).(map[string]any)
@@ -73,7 +73,7 @@ type digests struct {
 	left   int
 }
 
-// of returns nil where nothing is wanted.
+// of returns nil for a value without wanted parts.
 func (d *digests) of(value any, path []any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -113,9 +113,9 @@ func (d *digests) of(value any, path []any) any {
 	return godigest.SHA256.FromBytes(text).Encoded()[:shown]
 }
 
-// Integers returns expressions for helm --set that give composed values the integers which target paths gave them. In a
-// values file helm reads every number as a float, prints it in another way from a million on, and loses digits. An integer
-// below a name that --set cannot express is left out.
+// Integers returns expressions for helm --set that set the integers of composed values that come from target paths. In a
+// values file, helm parses every number as a float, prints it in another form from a million on, and loses digits. It leaves
+// out integers below a name that --set cannot express.
 func Integers(composed map[string]any) []string {
 	var expressions []string
 	var collect func(value any, path string, alone func(any) any)
@@ -145,5 +145,5 @@ func Integers(composed map[string]any) []string {
 	return expressions
 }
 
-// setName escapes what separates names in an expression of --set.
+// setName escapes the characters that separate names in an expression of --set.
 var setName = strings.NewReplacer(`\`, `\\`, ".", `\.`, ",", `\,`, "=", `\=`, "[", `\[`, "]", `\]`)

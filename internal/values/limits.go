@@ -12,30 +12,30 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// What may be in values is bounded well above what Helm can install: a release has to fit into a Secret of 1 MiB.
+// The limits of values are well above the size that Helm can install: a release has to fit into a Secret of 1 MiB.
 const (
-	// maxData bounds what the references of one release hold in all, in bytes, aliases expanded.
+	// maxData is the limit of the data of all references of one release, in bytes, with aliases expanded.
 	maxData = 8 << 20
 
-	// maxDepth bounds nesting. In YAML text a line of depth n begins with 2n blanks; real values stay below 30.
+	// maxDepth is the limit of nesting. In YAML text, a line of depth n begins with 2n blanks; real values stay below 30.
 	maxDepth = 200
 
-	// maxItems bounds the items of the lists that indexes of target paths make: a[65536] makes a list of that length.
+	// maxItems is the limit of the items of lists that target paths make with indexes: a[65536] makes a list of that length.
 	maxItems = 1 << 18
 
-	// maxIndexes bounds the lists in lists of a target path: Helm's own bound for names in names.
+	// maxIndexes is the limit of lists in lists in a target path, equal to Helm's limit of names in names.
 	maxIndexes = 30
 
-	// maxMerged bounds how many entries of maps are merged: each reference with a target path merges all inline values.
+	// maxMerged is the limit of merged map entries: each reference with a target path merges all inline values.
 	maxMerged = 8 << 20
 
-	// maxText bounds the YAML text whose digest is made.
+	// maxText is the limit of the YAML text that is digested, in bytes.
 	maxText = 64 << 20
 )
 
 var errTooMuch = limitErrorf("too many values to merge")
 
-// limitError is for values that are larger than any real ones.
+// limitError reports values that exceed a limit.
 type limitError struct{ text string }
 
 func (e *limitError) Error() string { return e.text }
@@ -44,14 +44,14 @@ func limitErrorf(format string, args ...any) *limitError {
 	return &limitError{fmt.Sprintf(format, args...)}
 }
 
-// spendData counts what a reference holds, before anything is made of it.
+// spendData counts the bytes of a reference before they are decoded.
 func (c *composition) spendData(data []byte) error {
 	if err := bound.Check(data); err != nil {
 		return limitErrorf("%v", err)
 	}
 	size := len(data)
 	if bytes.ContainsRune(data, '&') && bytes.ContainsRune(data, '*') {
-		// The library bounds the number of values, but not how long they are.
+		// The library limits the number of values, but not their length.
 		var expanded any
 		if err := goyaml.Unmarshal(data, &expanded); err == nil {
 			size = max(size, sizeOf(expanded, maxData))
@@ -63,7 +63,7 @@ func (c *composition) spendData(data []byte) error {
 	return nil
 }
 
-// sizeOf is about how long a value is as text. It stops counting beyond the limit.
+// sizeOf returns the approximate length of a value as text. It stops counting beyond the limit.
 func sizeOf(v any, limit int) int {
 	size := 2
 	switch v := v.(type) {
@@ -87,7 +87,7 @@ func sizeOf(v any, limit int) int {
 	return size
 }
 
-// checkDepth refuses what is nested deeper than anything that is meant.
+// checkDepth refuses values that are nested deeper than maxDepth.
 func checkDepth(v any, depth int) error {
 	if depth > maxDepth {
 		return limitErrorf("nested deeper than %d levels", maxDepth)
@@ -109,8 +109,8 @@ func checkDepth(v any, depth int) error {
 	return nil
 }
 
-// spendItems counts the items of the lists that an expression of Helm's --set may make, and refuses lists in lists
-// without end. It takes for an index whatever looks like one.
+// spendItems counts the items of the lists that an expression of Helm's --set may make, and refuses too many lists in lists.
+// It counts everything that may be an index.
 func (c *composition) spendItems(expression string) error {
 	indexes := 0
 	for {
@@ -139,7 +139,7 @@ func (c *composition) spendItems(expression string) error {
 	}
 }
 
-// limited refuses to write more than so many bytes.
+// limited is a writer that fails after the given number of bytes.
 type limited struct {
 	to   io.Writer
 	left int

@@ -14,21 +14,21 @@ import (
 )
 
 // A Part is a file of values as the Helm Operator of Flux 1 merges them: a key of a ConfigMap or Secret, a file of the chart, or
-// what is behind a URL.
+// the content of a URL.
 type Part struct {
-	Namespace, Kind, Name, Key string // Kind is ConfigMap, Secret, ChartFile or URL; the last two have no more than a Name
+	Namespace, Kind, Name, Key string // Kind is ConfigMap, Secret, ChartFile or URL; the last two have only a Name
 	Path                       []any  // of the field of the release that names it
 	Optional                   bool
 	Read                       func() ([]byte, error)
 }
 
-// Kinds of parts that stand in no manifest.
+// Kinds of parts that are not objects.
 const (
 	kindChartFile = "ChartFile"
 	kindURL       = "URL"
 )
 
-// reference is the part in the form in which origins are shown.
+// reference returns the part as a reference for Origins.
 func (p *Part) reference() *Reference {
 	return &Reference{p.Namespace, meta.ValuesReference{Kind: p.Kind, Name: p.Name, ValuesKey: p.Key, Optional: p.Optional}}
 }
@@ -43,7 +43,7 @@ func (p *Part) String() string {
 	return fmt.Sprintf("key %s in %s %s/%s", p.Key, p.Kind, p.Namespace, p.Name)
 }
 
-// PartError is a part that gives no values.
+// PartError reports a part whose values cannot be read or merged.
 type PartError struct {
 	Part *Part
 	Err  error
@@ -51,7 +51,7 @@ type PartError struct {
 
 func (e *PartError) Error() string { return e.Err.Error() }
 
-// Finding is what is wrong.
+// Finding returns the code of the error.
 func (e *PartError) Finding() finding.Code {
 	if code := finding.CodeOf(e.Err); code != "" {
 		return code
@@ -61,12 +61,12 @@ func (e *PartError) Finding() finding.Code {
 
 func (e *PartError) Unwrap() error { return e.Err }
 
-// Path is the field of the release that names the part.
+// Path returns the field of the release that names the part.
 func (e *PartError) Path() []any { return e.Part.Path }
 
-// MergeParts merges parts in their order, and the inline values over them, as the Helm Operator does: maps are merged, all else is
-// replaced, also by null. What an optional part lacks is passed to forgiven, whatever is wrong with it. Inline values are not
-// changed.
+// MergeParts merges parts in their order, and the inline values over them, as the Helm Operator does: maps are merged, other values
+// are replaced, by null, too. It passes any error of an optional part to forgiven, and otherwise returns a [*PartError]. It does not
+// change the inline values.
 func MergeParts(parts []Part, inline map[string]any, forgiven func(error)) (map[string]any, *Origins, error) {
 	c := &composition{result: map[string]any{}, origins: &Origins{}}
 	for i := range parts {
@@ -105,7 +105,7 @@ func (c *composition) readPart(p *Part) (map[string]any, error) {
 	})
 }
 
-// Checksum is the Helm Operator's checksum of composed values: SHA-256 of the YAML with sorted keys, in hexadecimal digits.
+// Checksum returns the Helm Operator's checksum of composed values: SHA-256 of the YAML with sorted keys, in hexadecimal digits.
 func Checksum(values map[string]any) (string, error) {
 	if values == nil {
 		values = map[string]any{}

@@ -9,19 +9,19 @@ import (
 	"helm.sh/helm/v3/pkg/strvals"
 )
 
-// Origins says which part of a release gave each of its values.
+// Origins records which part of a release set each of its values.
 type Origins struct {
 	given []given // in the order in which they were merged
 }
 
-// given is what one reference holds, or the inline values where there is none.
+// given holds the values of one reference, or the inline values if the reference is nil.
 type given struct {
 	reference *Reference
 	values    map[string]any
 }
 
-// Of is the reference that gave the value at a path of map keys and list indexes, nil for inline values. It is not found
-// where a list or a map was put together out of several: ask for what is in it.
+// Of returns the reference that set the value at a path of map keys and list indexes, nil for inline values. It is not found
+// if a list or a map was merged from several references: call Of for its items.
 func (o *Origins) Of(value any, path ...any) (reference *Reference, found bool) {
 	for i := len(o.given) - 1; i >= 0; i-- {
 		if v, ok := at(o.given[i].values, path); ok && reflect.DeepEqual(v, value) {
@@ -31,7 +31,7 @@ func (o *Origins) Of(value any, path ...any) (reference *Reference, found bool) 
 	return nil, false
 }
 
-// References are what values come from besides the release, in the order in which they are merged.
+// References returns the references of the release, in the order in which they are merged.
 func (o *Origins) References() []*Reference {
 	var list []*Reference
 	for _, g := range o.given {
@@ -47,14 +47,14 @@ func (o *Origins) Secret() bool {
 	return slices.ContainsFunc(o.References(), func(r *Reference) bool { return r.Kind == kindSecret })
 }
 
-// OfSecret reports whether the value at a path may come from a Secret: it does, or it was put together out of several
-// sources one of which is a Secret.
+// OfSecret reports whether the value at a path may come from a Secret: a Secret set it, or it was merged from several
+// references of which at least one is a Secret.
 func (o *Origins) OfSecret(value any, path ...any) bool {
 	reference, found := o.Of(value, path...)
 	return !found && o.Secret() || reference != nil && reference.Kind == kindSecret
 }
 
-// Confidential returns what Secrets gave to composed values: the text of each value in them, without true and false.
+// Confidential returns the values that come from Secrets as texts, without true and false.
 func (o *Origins) Confidential(composed map[string]any) []string {
 	if !o.Secret() {
 		return nil
@@ -108,7 +108,7 @@ func at(v any, path []any) (any, bool) {
 	return v, true
 }
 
-// note keeps what a reference gave. One with a target path is set into a map of its own; that was possible once already.
+// note records the values of a reference. A value with a target path is set into an empty map, if that does not fail.
 func (o *Origins) note(r *Reference, values map[string]any, set func(into map[string]any) error) {
 	if set != nil {
 		values = map[string]any{}
@@ -119,8 +119,8 @@ func (o *Origins) note(r *Reference, values map[string]any, set func(into map[st
 	o.given = append(o.given, given{r, values})
 }
 
-// setter puts a value at the target path of a reference by the rules of Helm's --set, of --set-string if it is in quotes,
-// or literally.
+// setter returns a function that sets a value at the target path of a reference: by the rules of Helm's --set, of
+// --set-string if it is in quotes, or literally.
 func setter(r Reference, value string) func(into map[string]any) error {
 	expression := r.TargetPath + "=" + value
 	if r.Literal {
@@ -135,11 +135,11 @@ func setter(r Reference, value string) func(into map[string]any) error {
 	return func(into map[string]any) error { return strvals.ParseInto(expression, into) }
 }
 
-// placeholder stands for a literal value while its path is read. No value of a ConfigMap or Secret holds a NUL.
+// placeholder replaces a literal value while its path is parsed. No value of a ConfigMap or Secret contains a NUL.
 const placeholder = "\x00helmsrc\x00"
 
-// setLiterally puts a value at a path some of whose dots are escaped, which Helm's parser of literal values takes for
-// separators. The path is read by the rules of --set, the value is not read at all.
+// setLiterally sets a value at a path with escaped dots, which Helm's parser of literal values takes for separators. It
+// parses the path by the rules of --set, and does not parse the value.
 func setLiterally(path, value string, into map[string]any) error {
 	if err := strvals.ParseIntoString(path+"="+placeholder, into); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Package values composes the values of a release as helm-controller does, and makes the digest by which it
-// distinguishes one composition from another. It does not know where ConfigMaps and Secrets come from, and puts no
-// value of a Secret into an error.
+// Package values composes the values of a release as helm-controller does, and returns the digest by which
+// helm-controller detects changes. It does not know where ConfigMaps and Secrets come from, and its errors contain no
+// values of Secrets.
 package values
 
 import (
@@ -20,11 +20,11 @@ import (
 
 const kindSecret = "Secret"
 
-// Lookup returns what an object of a kind, Secret or ConfigMap, holds. An optional reference forgives an error that
+// Lookup returns the data of an object of a kind, Secret or ConfigMap. An optional reference forgives an error that
 // matches fs.ErrNotExist.
 type Lookup func(kind, name string) (map[string][]byte, error)
 
-// A Reference is where values come from, in words.
+// A Reference is an entry of valuesFrom, with the namespace of its release.
 type Reference struct {
 	Namespace string
 	meta.ValuesReference
@@ -34,7 +34,7 @@ func (r Reference) String() string {
 	return fmt.Sprintf("%s chart values reference '%s/%s' with key '%s'", r.Kind, r.Namespace, r.Name, r.GetValuesKey())
 }
 
-// Error is a reference that gives no values.
+// Error reports a reference whose values cannot be read or merged.
 type Error struct {
 	Reference Reference
 	Index     int // in the list of references
@@ -51,7 +51,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("could not resolve%s %s: %v", optional, e.Reference, e.Err)
 }
 
-// Finding is what is wrong.
+// Finding returns the code of the error.
 func (e *Error) Finding() finding.Code {
 	if e.Missing() {
 		return finding.MissingValues
@@ -61,20 +61,20 @@ func (e *Error) Finding() finding.Code {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Missing reports that the object or the key is not there.
+// Missing reports whether the object or the key does not exist.
 func (e *Error) Missing() bool {
 	return errors.Is(e.Err, errKeyNotFound) || errors.Is(e.Err, fs.ErrNotExist)
 }
 
-// Hint offers a way out where the mistake is a known one.
+// Hint returns advice for a known mistake, or "".
 func (e *Error) Hint() string { return e.hint }
 
 var errKeyNotFound = errors.New("key not found")
 
-// Trace merges the values of the references in their order, and the inline values over them, and returns also where each value comes
-// from. An optional reference may name an object or a key that is not there, which is passed to forgiven.
+// Trace merges the values of the references in their order, and the inline values over them, and also returns the origin of each
+// value. It passes the error of an optional reference whose object or key does not exist to forgiven.
 func Trace(namespace string, refs []meta.ValuesReference, inline map[string]any, lookup Lookup, forgiven func(error)) (map[string]any, *Origins, error) {
-	// A target path reaches into the inline values, which are to be known as they were.
+	// A target path may change the inline values; the origins need them unchanged.
 	given := runtime.DeepCopyJSON(inline)
 	c := &composition{namespace: namespace, inline: inline, lookup: lookup, result: map[string]any{}, objects: map[[2]string]object{}, origins: &Origins{}}
 	for i, ref := range refs {
@@ -98,16 +98,16 @@ func Trace(namespace string, refs []meta.ValuesReference, inline map[string]any,
 	return c.merge(c.result, inline), c.origins, nil
 }
 
-// composition is on the way from references to values.
+// composition is the state of a merge.
 type composition struct {
 	namespace string
 	inline    map[string]any
 	lookup    Lookup
 	result    map[string]any
-	objects   map[[2]string]object // each is read once
+	objects   map[[2]string]object // each is looked up once
 	origins   *Origins
 
-	dataSize, items, merged int // so much was spent, see limits.go
+	dataSize, items, merged int // used amounts, see limits.go
 }
 
 type object struct {
@@ -115,7 +115,7 @@ type object struct {
 	err  error
 }
 
-// data is what a reference names. Found is false if it is not there, which is an error too.
+// data returns the data of a reference. Found is false if the object or key does not exist, which is an error, too.
 func (c *composition) data(r Reference) (data []byte, found bool, err error) {
 	id := [2]string{r.Kind, r.Name}
 	o, known := c.objects[id]
@@ -133,11 +133,11 @@ func (c *composition) data(r Reference) (data []byte, found bool, err error) {
 	return data, true, nil
 }
 
-// add takes one reference's data into the result.
+// add merges the data of a reference into the result.
 //
-// A target path is set over the inline values, and its value reaches into the maps that the result then shares with
-// them. So it wins over inline values where its parent is a map of theirs alone, and loses where the last merge copies:
-// helm-controller does the same.
+// A target path is set over the inline values, and changes the maps that the result then shares with them. So it wins over
+// inline values if its parent is a map that only they have, and loses if the last merge copies the parent: helm-controller
+// does the same.
 func (c *composition) add(r Reference, data []byte) error {
 	if r.TargetPath != "" {
 		c.result = c.merge(c.result, c.inline)
@@ -146,7 +146,7 @@ func (c *composition) add(r Reference, data []byte) error {
 			c.origins.note(&r, nil, setter(r, string(data)))
 		}
 		if _, ok := errors.AsType[*limitError](err); ok {
-			return err // which quotes nothing
+			return err // it contains no values
 		}
 		return concealed(r, "cannot be set at its target path", err)
 	}
@@ -162,7 +162,7 @@ func (c *composition) add(r Reference, data []byte) error {
 	return nil
 }
 
-// decode reads a map of values. Unreadable is what becomes of an error of the parser.
+// decode parses a map of values. Unreadable wraps an error of the parser.
 func (c *composition) decode(data []byte, unreadable func(error) error) (values map[string]any, err error) {
 	if err := c.spendData(data); err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func unquoted(value string) (text string, quoted bool) {
 	return value, false
 }
 
-// concealed keeps what a parser quotes of a Secret out of the error.
+// concealed replaces an error that may quote a value of a Secret.
 func concealed(r Reference, what string, err error) error {
 	if err == nil || r.Kind != kindSecret {
 		return err
@@ -216,7 +216,7 @@ func (c *composition) hint(r Reference, err error) string {
 	return ""
 }
 
-// maxListed is how many keys of an object a hint lists.
+// maxListed is the number of keys of an object that a hint lists.
 const maxListed = 8
 
 func keysHint(r Reference, data map[string][]byte) string {
@@ -241,8 +241,8 @@ func keysHint(r Reference, data map[string][]byte) string {
 	return text
 }
 
-// merge returns a with b over it: maps are merged, everything else is replaced. Maps that only one of them has are
-// shared with the result.
+// merge returns a with b over it: maps are merged, other values are replaced. The result shares maps that only a or only b
+// has.
 func (c *composition) merge(a, b map[string]any) map[string]any {
 	c.merged += len(a) + len(b)
 	merged := make(map[string]any, len(a)+len(b))

@@ -10,26 +10,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// WriteOptions say how composed values are written.
+// WriteOptions configure how composed values are written.
 type WriteOptions struct {
-	// Origins adds a comment to each value that says where it comes from.
+	// Origins adds a comment with its origin to each value.
 	Origins bool
-	// ShowSecrets writes values of Secrets as they are.
+	// ShowSecrets writes the values of Secrets.
 	ShowSecrets bool
-	// Inline are the inline values as they may be shown. Where they differ from those that were composed they are
-	// written in their place.
+	// Inline are the inline values as they may be shown. Values that differ from the composed values are written instead of
+	// them.
 	Inline map[string]any
-	// Key is a key of the map at a path as it may be shown; nil shows all.
+	// Key returns a key of the map at a path as it may be shown; nil shows all keys.
 	Key func(path []any, name string) string
-	// Hide is what stands for a value of a Secret; nil is Hidden for all.
+	// Hide returns the text to write instead of a value of a Secret; nil writes Hidden.
 	Hide func(path []any) string
 }
 
-// Hidden stands for a value of a Secret.
+// Hidden is written instead of a value of a Secret.
 const Hidden = "**REDACTED**"
 
-// Write writes composed values as YAML with sorted keys, which helm takes with --values. Values of Secrets are hidden,
-// and so is what cannot be distinguished from them.
+// Write writes composed values as YAML with sorted keys, which helm accepts with --values. It hides values of Secrets, and
+// values that may contain them.
 func (o *Origins) Write(w io.Writer, composed map[string]any, options WriteOptions) error {
 	wr := &writer{origins: o, options: options}
 	node := wr.node(composed, nil)
@@ -57,21 +57,21 @@ func encodeTo(w io.Writer, node *yaml.Node) error {
 	return encoder.Close()
 }
 
-// atOnce is how many values are encoded at once: one by one they take long, and an encoder keeps all that it was given.
+// atOnce is the number of values that are encoded together: one by one is slow, and an encoder keeps all its input.
 const atOnce = 1000
 
 type writer struct {
 	origins *Origins
 	options WriteOptions
-	leaves  []any        // keys, and values that are written as they are
+	leaves  []any        // keys, and values that are encoded whole
 	nodes   []*yaml.Node // of the leaves
 }
 
-// leaf returns the node of a value. It is one only after encode.
+// leaf returns the node of a value. The node is empty until encode is called.
 func (w *writer) leaf(value any) *yaml.Node {
 	n := new(yaml.Node)
 	if text, ok := value.(string); ok && strings.Contains(text, "\n") {
-		n.SetString(text) // in a list the encoder mistakes the indentation of a text that begins with space
+		n.SetString(text) // in a list, the encoder writes a wrong indentation for a text that begins with space
 		return n
 	}
 	w.leaves, w.nodes = append(w.leaves, value), append(w.nodes, n)
@@ -117,7 +117,7 @@ func (w *writer) node(value any, path []any) *yaml.Node {
 	return n
 }
 
-// shown is what may be written of a value. One that no source holds as it is was composed, maybe out of a Secret.
+// shown returns the value that may be written. A value without an origin was merged, maybe from a Secret.
 func (w *writer) shown(value any, path []any, reference *Reference, found bool) any {
 	switch {
 	case !found && !w.origins.Secret(), found && reference != nil && reference.Kind != kindSecret:
@@ -148,7 +148,7 @@ func (w *writer) mapping(m map[string]any, path []any) *yaml.Node {
 		key, value := w.leaf(shown), w.node(m[name], append(slices.Clone(path), name))
 		switch w.leaves[len(w.leaves)-1].(type) {
 		case map[string]any, []any:
-			// A comment behind a list or a map would stand behind its last value.
+			// A comment after a list or a map would follow its last value.
 			key.LineComment, value.LineComment = value.LineComment, ""
 		}
 		n.Content = append(n.Content, key, value)
