@@ -172,7 +172,16 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known 
 	if err != nil {
 		return nil, status.DirectoryCreationFailed.Wrap(err)
 	}
+	file, err := r.downloadTo(ctx, dst, repo, known)
+	if err != nil {
+		_ = dst.Close() // nothing of it is needed
+		return nil, err
+	}
 	r.files.add(dst)
+	return file, nil
+}
+
+func (r *Reconciler) downloadTo(ctx context.Context, dst *blob.File, repo *repository, known helmrepo.Tag) (*indexFile, error) {
 	sink := &fetch.WatchedSink{Sink: dst}
 	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
 	switch {

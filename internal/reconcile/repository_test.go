@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,5 +21,49 @@ func TestTimeoutOfRepository(t *testing.T) {
 	set := sourcev1.HelmRepository{Spec: sourcev1.HelmRepositorySpec{Timeout: &metav1.Duration{Duration: 90 * time.Second}}}
 	if got := set.GetTimeout(); got != 90*time.Second {
 		t.Errorf("1m30s: %v", got)
+	}
+}
+
+const unpublished = `
+-- _repo/charts --
+podinfo 6.5.0
+-- all.yaml --
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, metadata: {name: a}, spec: {interval: 5m, url: "http://repo.test/a"}}
+- {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, metadata: {name: b}, spec: {interval: 5m, url: "http://repo.test/b"}}
+- {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, metadata: {name: c}, spec: {interval: 5m, url: "http://repo.test/c"}}
+`
+
+// removedFiles counts the files without a name that the process has open, where the system shows them.
+func removedFiles() (n int) {
+	open, _ := filepath.Glob("/proc/self/fd/*")
+	for _, fd := range open {
+		if name, err := os.Readlink(fd); err == nil && strings.HasSuffix(name, " (deleted)") {
+			n++
+		}
+	}
+	return n
+}
+
+type lastFiles struct {
+	silent
+	n *int
+}
+
+func (l lastFiles) Finished(*Result) { *l.n = removedFiles() }
+
+// The file of an index that did not come is closed at once, and not at the end of the run.
+func TestFilesOfFailedIndexes(t *testing.T) {
+	w, before, after := newWorld(t, unpublished), removedFiles(), 0
+	w.progress = lastFiles{n: &after}
+	for name, r := range w.run(t, Options{Until: Fetch}) {
+		if r.State != Failed {
+			t.Errorf("%s: %s", name, r.Message())
+		}
+	}
+	if after > before {
+		t.Errorf("%d files are open, %d were", after, before)
 	}
 }
