@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Each calls a function for each input, with lines about its cluster.
+// Each calls a function for each input, with console lines about its cluster.
 func (w *Worker) Each(inputs []*load.Input, do func(*load.Input) error) error {
 	defer w.Console.In("")
 	for _, in := range inputs {
@@ -47,7 +47,7 @@ func (w *Worker) Artifacts(o *StoreOptions) (*store.Store, error) {
 	return st, nil
 }
 
-// check refuses a link that nobody has named, and what is no directory.
+// check returns an error for a link that the user did not name, and for a file that is not a directory.
 func (o *StoreOptions) check() error {
 	if info, err := os.Lstat(o.Dir); err == nil && !o.Named && info.Mode()&os.ModeSymlink != 0 {
 		return &exit.UsageError{
@@ -61,8 +61,8 @@ func (o *StoreOptions) check() error {
 	return nil
 }
 
-// ArtifactsOf opens the artifacts directory of a cluster: that of the command, or a part of it where the input holds several. What
-// several have is stored once.
+// ArtifactsOf opens the artifacts directory of a cluster: that of the command, or a part of it if the input has several.
+// Artifacts of several clusters are stored once.
 func (w *Worker) ArtifactsOf(cluster string, o *StoreOptions, root *store.Store) (*store.Store, error) {
 	if cluster == "" {
 		return root, nil
@@ -76,15 +76,15 @@ func (w *Worker) ArtifactsOf(cluster string, o *StoreOptions, root *store.Store)
 	return st, err
 }
 
-// ClustersDir is the directory of an artifacts directory that holds those of clusters.
+// ClustersDir is the subdirectory of an artifacts directory for the directories of clusters.
 const ClustersDir = "clusters"
 
-// ClusterDir is the part of an artifacts directory that is of a cluster.
+// ClusterDir returns the part of an artifacts directory for a cluster.
 func ClusterDir(dir, cluster string) string {
 	return filepath.Join(dir, ClustersDir, filepath.FromSlash(path.Join("/", cluster)))
 }
 
-// DirOf is the artifacts directory of a cluster, as the user calls it.
+// DirOf returns the artifacts directory of a cluster, below Dir as the user wrote it.
 func (o *StoreOptions) DirOf(cluster string) string {
 	if cluster == "" {
 		return o.Dir
@@ -92,7 +92,7 @@ func (o *StoreOptions) DirOf(cluster string) string {
 	return ClusterDir(o.Dir, cluster)
 }
 
-// AddressOf is the address of the artifacts directory of a cluster, "" if no address was given.
+// AddressOf returns the address of the artifacts directory of a cluster, "" if no address was given.
 func (o *StoreOptions) AddressOf(cluster string) string {
 	if cluster == "" || o.Advertised == "" {
 		return o.Advertised
@@ -100,7 +100,7 @@ func (o *StoreOptions) AddressOf(cluster string) string {
 	return strings.TrimRight(o.Advertised, "/") + "/" + ClustersDir + "/" + cluster
 }
 
-// Writable refuses an artifacts directory that nothing can be written to, once for all objects.
+// Writable returns an error if an artifacts directory is not writable. It is called once for all objects.
 func Writable(st *store.Store) error {
 	if err := st.Writable(); err != nil {
 		return &exit.UsageError{Option: "artifacts-dir", Err: err, Advice: finding.Unwritable}
@@ -108,8 +108,8 @@ func Writable(st *store.Store) error {
 	return nil
 }
 
-// refuseBrought refuses an artifacts directory whose records came with the checkout. A record says what was fetched from
-// where, so that it need not be fetched again: a committer could have their own chart used instead of the published one.
+// refuseBrought returns an error if the records of an artifacts directory came with the checkout. Charts are not fetched again
+// if a record of them exists: a committer could replace a published chart with their own.
 func refuseBrought(dir string) error {
 	tracked, err := git.Tracked(filepath.Join(dir, ".helmsrc"))
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// A Batch is what a command does with each cluster of its input. What is nil is left out.
+// A Batch holds the steps of a command for each cluster of its input. Nil steps are skipped.
 type Batch struct {
-	// Idle reconciles no object, and none need be selected.
+	// Idle reconciles no object, and allows an empty selection.
 	Idle bool
-	// Of leaves out objects of a cluster.
+	// Of filters the objects of a cluster.
 	Of func(*Member, []*admission.Admitted) []*admission.Admitted
-	// Then is called before what the run of a cluster opened is closed.
+	// Then is called before the reconciler of a cluster is closed.
 	Then func(context.Context, *load.Input, *reconcile.Reconciler)
 	// Found is called with the results of a cluster, and the objects for reports. It returns an exit code.
 	Found func(*Member, []*reconcile.Result, []report.Object) int
 }
 
-// Reconciled is what became of the objects of all clusters. Results can be read until it is closed.
+// Reconciled holds the results of all clusters. They can be read until it is closed.
 type Reconciled struct {
 	Inputs  []*load.Input
 	Results []*reconcile.Result
@@ -37,15 +37,15 @@ type Reconciled struct {
 	closers []func()
 }
 
-// Close ends what was opened.
+// Close closes the stores and the session of the results.
 func (r *Reconciled) Close() {
 	for i := range r.closers {
 		r.closers[len(r.closers)-1-i]()
 	}
 }
 
-// ReconcileAll reconciles what is selected in each cluster, and returns the exit code, also that of an error. Without an error, what it
-// returns has to be closed.
+// ReconcileAll reconciles the selected objects of each cluster, and returns the exit code, also with an error. Without an
+// error, the caller must close the results.
 func (w *Worker) ReconcileAll(ctx context.Context, o *Options, b Batch) (all *Reconciled, code int, err error) {
 	all = &Reconciled{}
 	defer func() {
@@ -91,7 +91,7 @@ func (w *Worker) ReconcileAll(ctx context.Context, o *Options, b Batch) (all *Re
 	return all, code, nil
 }
 
-// UsageCode is the exit code of an error that ends a run before it begins.
+// UsageCode returns the exit code of an error that ends a run before it reconciles objects.
 func UsageCode(err error) int {
 	switch code := exit.CodeOf(err); {
 	case reconcile.ClassOf(err) == reconcile.Integrity:
@@ -102,7 +102,7 @@ func UsageCode(err error) int {
 	return exit.Usage
 }
 
-// prepare checks what the run is about, and finds out what each cluster needs. The code is that of an error.
+// prepare checks the selection, and determines the options of each cluster. The exit code is valid only with an error.
 func (s *Session) prepare(ctx context.Context, w *Worker, members []*Member, inputs []*load.Input, b Batch) (int, error) {
 	w.ReportLeftOut(inputs...)
 	w.ReportFlux1(inputs...)
@@ -132,7 +132,7 @@ func (s *Session) prepare(ctx context.Context, w *Worker, members []*Member, inp
 	return exit.OK, nil
 }
 
-// reconcileMember reconciles what is selected in a cluster, and returns the exit code of that.
+// reconcileMember reconciles the selected objects of a cluster, and returns their exit code.
 func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b Batch) ([]*reconcile.Result, int, error) {
 	if err := m.Store.Load(); err != nil {
 		w.ReportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(manifest.BareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))

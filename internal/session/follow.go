@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// maxFollowRounds bounds how often what was fetched leads to sources that have to be fetched.
+	// maxFollowRounds is the limit of the rounds in which fetched manifests lead to further sources.
 	maxFollowRounds = 10
-	// maxFollowed bounds how many sources are fetched before rendering: the manifests in them may name any number.
+	// maxFollowed is the limit of the sources that are fetched before rendering: the manifests in them may name any number.
 	maxFollowed = 500
 )
 
-// A Following gets the sources that have to be there before anything is built. It ends with the run.
+// A Following provides the sources that a build needs. It ends with the run.
 type Following struct {
 	ctx context.Context // of the run
 	w   *Worker
@@ -42,20 +42,20 @@ type Following struct {
 	shared *Session
 
 	Store *store.Store // of the run
-	dir   *store.Store // that stands in for sources, nil for none
+	dir   *store.Store // replaces sources, or nil
 
-	Locked func(context.Context, *load.Input) (*reconcile.Locked, error) // what the sources are locked to
+	Locked func(context.Context, *load.Input) (*reconcile.Locked, error) // the lock of the sources
 
-	rounds, count int // of what was fetched
+	rounds, count int // of fetches
 
 	Fetched  []render.Source
-	stands   map[store.Key]string // of the directory that stands in, those that are not in the input too
+	stands   map[store.Key]string // from dir, also for objects that are not in the input
 	Finished map[store.Key]*reconcile.Result
-	failed   map[store.Key]bool // fetched in vain
-	err      error              // that ended it
+	failed   map[store.Key]bool // could not be fetched
+	err      error              // ended the build
 }
 
-// followings get the sources of each cluster.
+// followings are the providers of sources, by cluster.
 type followings map[*render.Cluster]*Following
 
 func (all followings) provide(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source {
@@ -71,10 +71,10 @@ type Member struct {
 	Store    *store.Store
 	Followed *Following
 	Options  reconcile.Options
-	Targets  []*admission.Admitted // known once they are reconciled
+	Targets  []*admission.Admitted // set once they are reconciled
 }
 
-// Close ends what was opened of a cluster besides the artifacts directory of the command.
+// Close closes the resources of a cluster, except the artifacts directory of the command.
 func (w *Worker) closeMember(m *Member, root *store.Store) {
 	m.Followed.close()
 	if m.Store == nil || m.Store == root {
@@ -85,8 +85,8 @@ func (w *Worker) closeMember(m *Member, root *store.Store) {
 	}
 }
 
-// Members reads the input of a run, one for each cluster. What is not in the checkout is taken from where an earlier run stored
-// it or, if the options say so, fetched first. The function ends what was opened, also where there is an error.
+// Members reads the input of a run, one for each cluster. Sources outside of the checkout are taken from stored artifacts or,
+// if the options allow it, fetched first. The caller must call the returned function, also after an error.
 func (s *Session) Members(ctx context.Context, w *Worker, root *store.Store) ([]*Member, func(), error) {
 	members, err := s.Follow(ctx, w, func(c *load.Cluster, m *Member) (err error) {
 		if m.Store, err = w.ArtifactsOf(c.Shown, &s.o.Store, root); err == nil {
@@ -102,7 +102,7 @@ func (s *Session) Members(ctx context.Context, w *Worker, root *store.Store) ([]
 	}, err
 }
 
-// Replace finds what stands in for the sources of all clusters, and gives each its options.
+// Replace finds the replacements of sources in all clusters, and sets the options of each cluster.
 func (s *Session) Replace(members []*Member) error {
 	var inputs []*load.Input
 	stands := map[*load.Input]map[store.Key]string{}
@@ -120,7 +120,7 @@ func (s *Session) Replace(members []*Member) error {
 	return err
 }
 
-// Follow reads the clusters of a run. What open makes of each is in what is returned also with an error.
+// Follow reads the clusters of a run. It returns the members that open has seen also with an error.
 func (s *Session) Follow(ctx context.Context, w *Worker, open func(*load.Cluster, *Member) error) (members []*Member, err error) {
 	all := followings{}
 	r, err := w.Choose(ctx, s.o.Load, all.provide)
@@ -143,7 +143,7 @@ func (s *Session) Follow(ctx context.Context, w *Worker, open func(*load.Cluster
 	return members, nil
 }
 
-// Following returns what gets the sources of a cluster, which are stored in a directory.
+// Following returns the provider of sources for a cluster, which stores them in st.
 func (s *Session) Following(ctx context.Context, w *Worker, c *load.Cluster, st *store.Store) *Following {
 	return &Following{
 		ctx: ctx, w: w, o: s.o, shared: s, c: c, Store: st, Locked: s.Locked,
@@ -169,7 +169,7 @@ func (f *Following) endless(err error) error {
 	return &exit.UsageError{Option: "follow-sources", Err: err, Advice: finding.CheckoutsOfThem}
 }
 
-// provide answers what a build needs. An error ends it, and is kept.
+// provide returns the sources that a build needs and that are available. An error ends the build, and is kept.
 func (f *Following) provide(needs []render.Need, known *manifest.Build) []render.Source {
 	needs = slices.DeleteFunc(needs, func(n render.Need) bool {
 		return n.Kind != sourcev1.HelmChartKind && !reconcile.Kinds().IsSource(n.Kind)
@@ -194,7 +194,7 @@ func (f *Following) answer(needs []render.Need, known *manifest.Build) ([]render
 	for _, n := range needs {
 		adm, err := in.Inventory.Find(n.Kind, n.Namespace, n.Name)
 		if _, unknown := errors.AsType[*manifest.NotFoundError](err); err != nil && !unknown {
-			continue // it is reported where it is judged
+			continue // it is reported by validation
 		}
 		dir, err := f.stored(n, adm)
 		if err != nil {
@@ -211,8 +211,8 @@ func (f *Following) answer(needs []render.Need, known *manifest.Build) ([]render
 	return append(arrived, fetched...), err
 }
 
-// stored takes what an artifacts directory holds: that of the options of any source, that of the run of what a generator is
-// made of, unless it is fetched. It returns the directory with the files, "" if there are none.
+// stored returns the directory of a stored artifact, "" if there is none: from the source directory for any source, and from
+// the run's own directory for sources of generators, unless they are fetched.
 func (f *Following) stored(n render.Need, adm *admission.Admitted) (string, error) {
 	st, spec, key := f.dir, map[string]any(nil), store.NewKey(n.Kind, n.Namespace, n.Name)
 	if adm != nil {
@@ -253,7 +253,7 @@ func (f *Following) stored(n render.Need, adm *admission.Admitted) (string, erro
 	return dir, nil
 }
 
-// fetch reconciles sources, with what they need themselves, and unpacks their artifacts. What could not be fetched has no directory.
+// fetch reconciles sources and their dependencies, and unpacks their artifacts. A source that failed has no directory.
 func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]render.Source, error) {
 	if len(wanted) == 0 {
 		return nil, nil
@@ -305,14 +305,14 @@ func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]rende
 	return fetched, nil
 }
 
-// Has reports whether a file is one of a source that was fetched.
+// Has reports whether a file belongs to a fetched source.
 func (f *Following) Has(file string) bool {
 	return f != nil && slices.ContainsFunc(f.Fetched, func(s render.Source) bool {
 		return strings.HasPrefix(file, s.Kind+"/"+s.Namespace+"/"+s.Name+"/")
 	})
 }
 
-// run stores what it fetches where the run does, or in a directory that goes with it if the run stores nothing.
+// run returns a run that stores into the artifacts directory, or into a temporary one if the command stores nothing.
 func (f *Following) run(ctx context.Context, in *load.Input) (Run, error) {
 	o, st := f.o, f.Store
 	var err error
@@ -324,7 +324,7 @@ func (f *Following) run(ctx context.Context, in *load.Input) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	_ = st.Load() // what is wrong with it is reported when the run loads it
+	_ = st.Load() // its errors are reported when the run loads it
 	directories := map[store.Key]string{}
 	for _, source := range o.Load.Sources {
 		for _, obj := range in.Replaceable() {
@@ -341,7 +341,7 @@ func (f *Following) run(ctx context.Context, in *load.Input) (Run, error) {
 	return Run{Inventory: in.Inventory, Store: st, Options: options, Progress: Silence{}}, err
 }
 
-// close ends the use of the directory that stands in for sources.
+// close closes the directory that replaces sources.
 func (f *Following) close() {
 	if f == nil || f.dir == nil {
 		return
@@ -351,7 +351,7 @@ func (f *Following) close() {
 	}
 }
 
-// Silence ignores how a part of the run goes: the objects take part in the run itself.
+// Silence ignores the progress of a partial run: the objects take part in the run itself.
 type Silence struct{}
 
 func (Silence) Started(*admission.Admitted)                     {}

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Unusable is the usage error of a directory that cannot be opened as an artifacts directory. The option named it, or "" if an
-// argument did.
+// Unusable returns the usage error for a directory that cannot be opened as an artifacts directory. The option named it, or ""
+// if an argument did.
 func Unusable(option string, err error) error {
 	if _, newer := errors.AsType[*finding.Problem](err); newer {
 		option = ""
@@ -19,8 +19,8 @@ func Unusable(option string, err error) error {
 	return &exit.UsageError{Option: option, Err: err}
 }
 
-// KnownKinds returns an error if the store holds objects of kinds that this program does not know. What belongs to such objects is not
-// known either, and nothing of it may be removed or left behind. The verb is what the newer program is for.
+// KnownKinds returns an error if the store holds objects of unknown kinds, of a newer program. Their files are unknown, too,
+// so no file may be removed or left behind. The verb completes the advice to use the newer program.
 func KnownKinds(st *store.Store, dir, verb string) error {
 	kinds, err := st.UnknownKinds()
 	if err != nil || len(kinds) == 0 {
@@ -33,7 +33,7 @@ func unknownKinds(dir string, kinds []string) string {
 	return fmt.Sprintf("%s holds objects of kinds that this helmsrc does not know: %s", dir, strings.Join(kinds, ", "))
 }
 
-// WarnUnknownKinds warns of what is in the store and cannot be shown.
+// WarnUnknownKinds warns about objects in the store whose kinds are unknown and cannot be shown.
 func (w *Worker) WarnUnknownKinds(st *store.Store, dir string) {
 	if kinds, err := st.UnknownKinds(); err == nil && len(kinds) > 0 {
 		w.ReportStorage(finding.OddStorage, errors.New(unknownKinds(dir, kinds)))

@@ -20,12 +20,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// A Lock is a lock that was read, and how objects are taken from it.
+// A Lock is a lock with its place, and the mode in which objects are taken from it.
 type Lock struct {
 	*lock.Lock
 	Path   string
 	Mode   reconcile.LockMode
-	bundle string // that has it, "" for a file
+	bundle string // the bundle that contains it, "" for a file
 }
 
 // ReadLock reads a lock file.
@@ -37,7 +37,7 @@ func ReadLock(path string, mode reconcile.LockMode) (*Lock, error) {
 	return &Lock{Lock: l, Path: path, Mode: mode}, nil
 }
 
-// Of is what the lock says of the objects of an input, nil for a nil lock.
+// Of returns the lock with the cluster of an input, nil for a nil lock.
 func (l *Lock) Of(in *load.Input) *reconcile.Locked {
 	if l == nil {
 		return nil
@@ -47,7 +47,7 @@ func (l *Lock) Of(in *load.Input) *reconcile.Locked {
 	}
 }
 
-// Lock reads the lock that the runs take everything from, or compare with, once. It is nil if they have none.
+// Lock reads, once, the lock that the runs use or compare with. It is nil if they have no lock.
 func (s *Session) Lock(ctx context.Context) (*Lock, error) {
 	o := &s.o.Lock
 	switch {
@@ -69,15 +69,15 @@ func (s *Session) Lock(ctx context.Context) (*Lock, error) {
 	return l, err
 }
 
-// Locked is what the lock says of the objects of an input, nil if the runs have none.
+// Locked returns the lock with the cluster of an input, nil if the runs have no lock.
 func (s *Session) Locked(ctx context.Context, in *load.Input) (*reconcile.Locked, error) {
 	l, err := s.Lock(ctx)
 	return l.Of(in), err
 }
 
-// LockedCluster is what a lock calls the cluster of an input: by its name, or by its directory as seen from that of the lock
-// file. A cluster that is the only one of the input may be a part of what was locked: then it is the one that it lies in, or that
-// lies in it.
+// LockedCluster returns the name of an input's cluster in a lock: its own name, or its directory relative to the lock file. If
+// the input has only one cluster, that may be a part of a locked cluster, or contain it: then LockedCluster returns the name
+// of that cluster.
 func LockedCluster(in *load.Input, path string, l *lock.Lock) string {
 	for _, name := range []string{in.Called, FromLock(path, in.Begins)} {
 		if name != "" && slices.Contains(l.Clusters(), name) {
@@ -106,7 +106,7 @@ func LockedCluster(in *load.Input, path string, l *lock.Lock) string {
 	return ""
 }
 
-// hasNeighbours reports whether other clusters begin beside that of the input: its entries need its name then.
+// hasNeighbours reports whether directories beside that of the input contain clusters: its entries then need its name.
 func hasNeighbours(in *load.Input) bool {
 	above := filepath.Dir(in.Begins)
 	entries, err := file.ReadDir(above)
@@ -120,7 +120,7 @@ func hasNeighbours(in *load.Input) bool {
 			continue
 		}
 		if looked++; looked > maxNeighbours {
-			return true // which costs a name
+			return true // at worst, the entries get a name without need
 		}
 		for _, at := range []string{dir, filepath.Join(dir, "flux-system")} {
 			if begins(at) {
@@ -131,7 +131,7 @@ func hasNeighbours(in *load.Input) bool {
 	return false
 }
 
-// maxNeighbours bounds how many directories are looked into, and how many files in each.
+// maxNeighbours is the limit of the directories that are searched, and of the files in each.
 const maxNeighbours = 200
 
 // begins reports whether a cluster may begin in a directory: a file in it holds a Kustomization or a FluxInstance.
@@ -145,7 +145,7 @@ func begins(dir string) bool {
 		if err != nil {
 			continue
 		}
-		head, _ := io.ReadAll(io.LimitReader(f, maxBeginning)) // what cannot be read begins nothing
+		head, _ := io.ReadAll(io.LimitReader(f, maxBeginning)) // an unreadable file begins no cluster
 		_ = f.Close()
 		if bytes.Contains(head, []byte(manifest.KustomizeGroup)) || bytes.Contains(head, []byte("kind: FluxInstance")) {
 			return true
@@ -154,10 +154,10 @@ func begins(dir string) bool {
 	return false
 }
 
-// maxBeginning is how much of a file is looked at.
+// maxBeginning is the limit, in bytes, of the part of a file that is searched.
 const maxBeginning = 64 << 10
 
-// FromLock is a file or directory as seen from the directory of a lock file, "" if it is not below that.
+// FromLock returns a path relative to the directory of a lock file, "" if it is not below that directory.
 func FromLock(path, name string) string {
 	from, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {

@@ -12,31 +12,31 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// Options are what a command says of its runs.
+// Options are the options of a command for its runs.
 type Options struct {
-	// Load says what is read. Its Sources stand in for the objects that they name.
+	// Load selects the files and objects. Its Sources replace the objects that they name.
 	Load *load.Options
-	// SourceDir is an artifacts directory that stands in for every source in it, "" for none.
+	// SourceDir is an artifacts directory that replaces all sources that it contains, "" if it is not used.
 	SourceDir string
 	Store     StoreOptions
 	Lock      LockOptions
 	Trust     TrustOptions
-	// CacheDir is the directory of what is kept for later commands, "" for none.
+	// CacheDir is the directory of the cache for later commands, "" to disable it.
 	CacheDir string
 	Cache    cache.Options
-	// Reconcile has what all runs have in common, and what a Run leaves empty.
+	// Reconcile holds the options of all runs, which a Run may complete.
 	Reconcile reconcile.Options
-	// Follow fetches the sources that manifests are built of first.
+	// Follow fetches the sources that manifests are built from, before the build.
 	Follow bool
 	// Timeout is the limit of all runs together.
 	Timeout time.Duration
 }
 
-// StoreOptions say where artifacts are kept, and how they are named.
+// StoreOptions set the artifacts directory, and the names of artifacts.
 type StoreOptions struct {
 	Dir        string
-	Named      bool   // by the user: it may be a link
-	Own        bool   // the user has named it, and trusts the author of the checkout
+	Named      bool   // the user named it: it may be a link
+	Own        bool   // the user named it, and trusts the author of the checkout
 	Advertised string // address under which it is served, "" for file:// URLs
 	Algorithm  string // of the digests of artifacts, "" for SHA-256
 	TTL        time.Duration
@@ -47,19 +47,19 @@ func (o *StoreOptions) algorithm() godigest.Algorithm {
 	return cmp.Or(godigest.Algorithm(o.Algorithm), godigest.SHA256)
 }
 
-// LockOptions say which lock file there is, and whether runs take everything from it.
+// LockOptions set the lock file, and whether runs are limited to its entries.
 type LockOptions struct {
-	File    string   // that was named, "" for the usual one
-	Usual   string   // the file where none was named
-	Locked  bool     // everything is taken from it
-	From    []string // a bundle that has the lock, and those that it stands on
-	Current bool     // the runs only have to know what is locked, if anything is
+	File    string   // the file that was named, "" for the usual one
+	Usual   string   // the file without a name
+	Locked  bool     // charts are taken only from the lock
+	From    []string // the bundle with the lock, and the earlier bundles that it needs
+	Current bool     // the runs only read the lock, if it exists
 }
 
-// Path is the lock file.
+// Path returns the path of the lock file.
 func (o *LockOptions) Path() string { return cmp.Or(o.File, o.Usual) }
 
-// Bundle is the name of the bundle, "" for none.
+// Bundle returns the name of the bundle, or "".
 func (o *LockOptions) Bundle() string {
 	if o.From == nil {
 		return ""

@@ -22,16 +22,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// progress shows on the console how a run goes: a live row per object in flight on a
-// terminal, a line per finished object everywhere. The lines come in the order of
-// the objects, each as soon as those before it are out, so that two runs of the
-// same work look the same.
+// progress shows the progress of a run on the console: a live row per object in flight on a terminal, a line per finished
+// object everywhere. The lines come in the order of the objects, each as soon as those before it are out, so that two runs of
+// the same work look the same.
 type progress struct {
 	console  *console.Console
 	now      func() time.Time
 	describe func(*reconcile.Result) string
 	ignores  *finding.Ignores // comments about warnings; guarded by mu
-	foresees bool             // successes are what the command prints anyway
+	foresees bool             // the command prints successes itself
 
 	mu       sync.Mutex
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
@@ -42,8 +41,8 @@ type progress struct {
 	started  map[*manifest.Object]time.Time
 	took     map[*manifest.Object]time.Duration
 
-	cycles     map[string]bool // that were warned of, by their message
-	unselected int             // failures that are no effects, of objects that were not selected
+	cycles     map[string]bool // reported cycles, by their message
+	unselected int             // failures of objects that were not selected, except effects of other failures
 }
 
 func newProgress(w *Worker, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
@@ -78,8 +77,8 @@ func (p *progress) Decided(adm *admission.Admitted, decision string) {
 	p.console.Debug(console.ObjectSubject(adm.Object), adm.Object.ConcealError(decision))
 }
 
-// tracing reports every request with -v. A request may be made for several objects: what came from Secrets into any of
-// them is concealed, and so are the values of --substitute, which are tokens now and then.
+// tracing reports every request with -v. A request may be made for several objects: it conceals the values of Secrets in all
+// of them, and the values of --substitute, which may be tokens.
 func (w *Worker) tracing(ctx context.Context, objects []*manifest.Object) context.Context {
 	if w.Console.Verbosity() < 1 {
 		return ctx
@@ -111,7 +110,7 @@ func (w *Worker) tracing(ctx context.Context, objects []*manifest.Object) contex
 	})
 }
 
-// ReportsWaiting says that a run waits for the artifacts directory as a whole.
+// ReportsWaiting returns a context in which the console reports that a run waits for the whole artifacts directory.
 func (w *Worker) ReportsWaiting(ctx context.Context) context.Context {
 	return store.OnWait(ctx, func() { w.Console.Info(console.Subject{}, console.Waiting+" that works in the artifacts directory") })
 }
@@ -122,7 +121,7 @@ func (p *progress) Finished(r *reconcile.Result) {
 	position, expected := p.waiting[r.Object.Object]
 	p.console.Finished(console.ObjectSubject(r.Object.Object), expected, r.State == reconcile.Failed)
 	p.took[r.Object.Object] = p.now().Sub(p.started[r.Object.Object])
-	if !expected { // a source that was not selected
+	if !expected { // an unselected source
 		p.print(r)
 		return
 	}
@@ -140,7 +139,7 @@ func (p *progress) print(r *reconcile.Result) {
 	}
 	for _, w := range r.Warnings {
 		f := r.Warning(w).AsWarning()
-		if f.Code == finding.DependencyCycle { // of another member
+		if f.Code == finding.DependencyCycle { // another member reported it
 			if p.cycles[f.Message] {
 				continue
 			}
@@ -172,7 +171,7 @@ func (p *progress) print(r *reconcile.Result) {
 	}
 }
 
-// suspensions are the errors of suspended objects that block others.
+// suspensions returns the errors of suspended objects that block other objects.
 func (p *progress) suspensions() []finding.Finding {
 	var found []finding.Finding
 	for _, r := range p.paused {
@@ -184,8 +183,8 @@ func (p *progress) suspensions() []finding.Finding {
 	return found
 }
 
-// reportFailures reports what went wrong, and returns the objects that fail because of others, each with one of these. What was
-// reported before may be the cause.
+// reportFailures reports the failures, and returns the objects that fail because of another object, with that object. An
+// earlier finding may be the cause.
 func (p *progress) reportFailures(before []finding.Finding) map[*manifest.Object]finding.Object {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +213,7 @@ func (p *progress) reportFailures(before []finding.Finding) map[*manifest.Object
 	return blocked
 }
 
-// reportInterruption is a warning, but a failure to the reader of a report.
+// reportInterruption reports a warning, which is a failure in reports.
 func (p *progress) reportInterruption(r *reconcile.Result) {
 	f, ok := r.FailureFinding()
 	if ok {
@@ -223,7 +222,7 @@ func (p *progress) reportInterruption(r *reconcile.Result) {
 	p.console.About(console.LevelWarning, console.ObjectSubject(r.Object.Object), "not finished: "+r.Message(), f)
 }
 
-// describe says what became of an object that did not fail: no more than the command does.
+// describe returns the outcome of an object that did not fail, within the purpose of the command.
 func (w *Worker) describe(r *reconcile.Result) string {
 	return r.Object.Object.ConcealText(w.described(r))
 }
@@ -242,7 +241,7 @@ func (w *Worker) described(r *reconcile.Result) string {
 	return r.Message()
 }
 
-// verifiedMessage names the chart and who signed it.
+// verifiedMessage names the chart and its signer.
 func verifiedMessage(r *reconcile.Result) string {
 	what := "what is stored"
 	if found := r.Resolution; found != nil {
@@ -254,7 +253,7 @@ func verifiedMessage(r *reconcile.Result) string {
 	return "verified " + what
 }
 
-// resolvedMessage is what a run that stops there found out.
+// resolvedMessage returns the result of a run that stops after it chose a version.
 func resolvedMessage(r *reconcile.Result) string {
 	switch {
 	case r.Resolution != nil && r.Resolution.Version == "":
@@ -273,7 +272,7 @@ func resolvedMessage(r *reconcile.Result) string {
 	return fmt.Sprintf("resolved '%s' chart to version '%s'", r.Resolution.Chart, r.Resolution.Version)
 }
 
-// listedMessage says what was found of an object.
+// listedMessage returns the published versions of an object, for the console.
 func listedMessage(r *reconcile.Result) string {
 	switch p := r.Published; {
 	case p == nil && r.Object.Object.Kind == sourcev1.HelmChartKind:

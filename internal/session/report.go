@@ -16,8 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// ReportObjects are the results of a run, and the objects that got none because they
-// were rejected.
+// ReportObjects returns the results of a run as objects of a report, and the rejected objects, which have no results.
 func (w *Worker) ReportObjects(in *load.Input, results []*reconcile.Result) []report.Object {
 	var objects []report.Object
 	for _, r := range results {
@@ -26,7 +25,7 @@ func (w *Worker) ReportObjects(in *load.Input, results []*reconcile.Result) []re
 	return append(objects, RejectedObjects(in)...)
 }
 
-// RejectedObjects are the objects of an input that the API server would refuse, and those beside it that something needs.
+// RejectedObjects returns the objects of an input that the API server would refuse, also those outside of it that others need.
 func RejectedObjects(in *load.Input) []report.Object {
 	left := maps.Clone(in.Reported)
 	var objects []report.Object
@@ -43,14 +42,14 @@ func RejectedObjects(in *load.Input) []report.Object {
 
 func byName(a, b *manifest.Object) int { return strings.Compare(a.String(), b.String()) }
 
-// NewReportObject is an object of which nothing is known yet.
+// NewReportObject returns an object of a report without a result.
 func NewReportObject(obj *manifest.Object) report.Object {
 	return report.Object{
 		APIVersion: obj.APIVersion, Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name, Pos: obj.Pos, State: report.StateReady,
 	}
 }
 
-// ResultObject is an object with what became of it.
+// ResultObject returns an object of a report with its result.
 func (w *Worker) ResultObject(r *reconcile.Result) report.Object {
 	o := NewReportObject(r.Object.Object)
 	o.Cluster, o.State = r.Cluster, w.StateOf(r)
@@ -90,7 +89,7 @@ func (w *Worker) ResultObject(r *reconcile.Result) report.Object {
 	return o
 }
 
-// Conceal takes what is not shown out of an object of a report.
+// Conceal removes secrets from an object of a report.
 func (w *Worker) Conceal(o *report.Object) {
 	shown := w.Console.Called(console.Subject{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
 	o.Kind, o.Namespace, o.Name = shown.Kind, shown.Namespace, shown.Name
@@ -102,9 +101,9 @@ func (w *Worker) Conceal(o *report.Object) {
 	}
 }
 
-// Report describes a run that is over: what the console has reported, and what became of objects. Objects that are
-// unusable, because it is not clear which one is meant, are only counted. What fails in several clusters for one reason is one
-// failure.
+// Report describes a finished run: the findings that the console reported, and the objects. Objects that are unusable, because
+// several have the same name, are only counted. A failure of the same object for the same reason in several clusters counts
+// once.
 func (w *Worker) Report(objects []report.Object) *report.Run {
 	reported, silenced := w.Console.Findings()
 	run := &report.Run{Findings: reported, Silenced: silenced, Objects: objects, Count: map[string]int{}}
@@ -125,7 +124,7 @@ func (w *Worker) Report(objects []report.Object) *report.Run {
 	return run
 }
 
-// firstErrors is what was found first of each object: one may have no status to say so.
+// firstErrors returns the message of the first error of each object, for objects whose status has no message.
 func firstErrors(findings []finding.Finding) map[store.Key]string {
 	first := map[store.Key]string{}
 	for _, f := range findings {
@@ -137,7 +136,7 @@ func firstErrors(findings []finding.Finding) map[store.Key]string {
 	return first
 }
 
-// ObjectsOf are the results of one cluster as the objects of a report.
+// ObjectsOf returns the results of one cluster as the objects of a report.
 func (w *Worker) ObjectsOf(in *load.Input, results []*reconcile.Result) []report.Object {
 	var found []report.Object
 	for _, r := range results {
@@ -148,7 +147,7 @@ func (w *Worker) ObjectsOf(in *load.Input, results []*reconcile.Result) []report
 	return found
 }
 
-// Summary is the last line of a run: what became of how many objects.
+// Summary returns the last line of a run: the numbers of objects by state.
 func (w *Worker) Summary(run *report.Run) string {
 	resolved := "resolved"
 	if w.Purpose.Lists {

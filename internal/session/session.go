@@ -1,5 +1,5 @@
-// Package session opens what the runs of one command share: the cache, connections, artifacts directories, and directories
-// that go when the command ends. A Worker reconciles with it, and reports how that goes. It knows no flags.
+// Package session opens the resources that the runs of one command share: the cache, connections, artifacts directories, and
+// temporary directories. A Worker reconciles with a session, and reports the progress. It knows no flags.
 package session
 
 import (
@@ -27,21 +27,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// A Session is what the runs of one command share. Open makes it, Close ends it. One goroutine at a time may use it.
+// A Session holds the resources that the runs of a command share. Close ends it. One goroutine at a time may use it.
 type Session struct {
 	o           *Options
 	edges       reconcile.Edges
 	w           *Worker
 	lock        *Lock
-	carried     *lock.Lock // of a bundle
+	carried     *lock.Lock // the lock of a bundle
 	connections *reconcile.Connections
 	temp        store.Scratch
 	stores      int
 	closers     []func() error
 }
 
-// Open returns a session. Of what its options name, only what decides who is trusted is read; all else is opened when a run needs
-// it. The options do not change any more.
+// Open returns a session. It reads only the trusted keys and a bundle; all other resources are opened on first use. The
+// options must not change afterwards.
 func (w *Worker) Open(ctx context.Context, o *Options) (*Session, error) {
 	s := &Session{o: o, w: w, edges: w.Edges}
 	o.Reconcile.From = o.Lock.Bundle()
@@ -60,7 +60,7 @@ func (w *Worker) Open(ctx context.Context, o *Options) (*Session, error) {
 	return s, nil
 }
 
-// openBundle takes everything from a bundle.
+// openBundle makes a bundle the only source of charts.
 func (s *Session) openBundle(ctx context.Context) error {
 	dir, err := s.Dir()
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Session) openBundle(ctx context.Context) error {
 	return nil
 }
 
-// NotFrom is the error of a bundle that cannot be read.
+// NotFrom returns the error of an unreadable bundle.
 func NotFrom(err error) error {
 	if reconcile.ClassOf(err) == reconcile.Integrity {
 		return &exit.OptionError{Option: "from", Err: err}
@@ -90,7 +90,7 @@ func NotFrom(err error) error {
 	return &exit.UsageError{Option: "from", Err: err}
 }
 
-// warn reports what goes wrong and changes no result.
+// warn reports an error that does not change a result.
 func (s *Session) warn(err error) {
 	s.w.Console.Warn(err.Error())
 	for _, hint := range finding.Hints(err) {
@@ -98,10 +98,10 @@ func (s *Session) warn(err error) {
 	}
 }
 
-// debug reports what goes wrong at the end.
+// debug reports an error while resources are closed.
 func (s *Session) debug(err error) { s.w.Console.Debug(console.Subject{}, err.Error()) }
 
-// connect opens the cache and the connections, once. Without a cache that can be opened it goes on, with a warning.
+// connect opens the cache and the connections, once. If the cache cannot be opened, it warns and continues without it.
 func (s *Session) connect() {
 	if s.connections != nil {
 		return
@@ -124,7 +124,7 @@ func (s *Session) connect() {
 	s.closers = append(s.closers, s.connections.Close)
 }
 
-// Close ends the session with all that it opened.
+// Close closes all resources of the session.
 func (s *Session) Close() {
 	if s == nil {
 		return
@@ -137,19 +137,19 @@ func (s *Session) Close() {
 	s.closers = nil
 }
 
-// Registry opens a place in a registry for writing, as the user names it: with the user's own login, and over HTTP with plain.
+// Registry opens a repository of a registry for writing, with the login of the user, and over HTTP if plain is set.
 func (s *Session) Registry(url string, plain bool) (*oci.Namespace, error) {
 	s.connect()
 	return s.connections.Registry(url, plain, s.o.Reconcile)
 }
 
-// Options are those of a run that says nothing of its own.
+// Options returns the options for a run without choices of its own.
 func (s *Session) Options() reconcile.Options { return s.o.Reconcile }
 
-// Dir returns a directory that goes when the session ends.
+// Dir returns a directory that is removed when the session ends.
 func (s *Session) Dir() (string, error) { return s.temp.Dir() }
 
-// Temporary opens an artifacts directory that goes when the session ends.
+// Temporary opens an artifacts directory that is removed when the session ends.
 func (s *Session) Temporary() (*store.Store, error) {
 	dir, err := s.Dir()
 	if err != nil {
@@ -171,7 +171,7 @@ func unwritten(err error) error {
 	return fmt.Errorf("cannot write to the temporary directory: %w", err)
 }
 
-// A Run is what is done with objects of one cluster.
+// A Run is the reconciliation of objects of one cluster.
 type Run struct {
 	Inventory *inventory.Inventory
 	Store     *store.Store
@@ -179,12 +179,12 @@ type Run struct {
 	Options  reconcile.Options
 	Targets  []*admission.Admitted
 	Progress reconcile.Progress
-	// Then is called before what the run opened is closed, if it is not nil.
+	// Then, if it is not nil, is called before the reconciler is closed.
 	Then func(*reconcile.Reconciler)
 }
 
-// Run reconciles objects, and returns their results in the same order. The error is that the next run would not remember what
-// became of those without artifacts.
+// Run reconciles objects, and returns their results in the same order. The error means that the status of objects without
+// artifacts was not recorded for the next run.
 func (s *Session) Run(ctx context.Context, r Run) ([]*reconcile.Result, error) {
 	reconciler := s.reconciler(r)
 	results, err := reconciler.Run(ctx, r.Targets, r.Progress)
@@ -197,7 +197,7 @@ func (s *Session) Run(ctx context.Context, r Run) ([]*reconcile.Result, error) {
 	return results, err
 }
 
-// Begin does the same, and what the run opened stays open until the session ends: another run goes on with its results.
+// Begin is Run with a reconciler that stays open until the session ends, so that another run can use its results.
 func (s *Session) Begin(ctx context.Context, r Run) ([]*reconcile.Result, *reconcile.Reconciler, error) {
 	reconciler := s.reconciler(r)
 	s.closers = append(s.closers, reconciler.Close)

@@ -20,15 +20,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Replaced is what replaces the sources of an input: directories, and of Helm repositories the archives in them that
-// count.
+// Replaced holds the replacements of the sources of an input: directories, and for Helm repositories the archives in them that
+// are used.
 type Replaced struct {
 	Directories map[store.Key]string
 	Archives    map[store.Key][]string
 }
 
-// Replace finds what the sources and the directory of the options replace in each cluster. Each of them has to replace something
-// in one. What was rendered from the directory is part of it, though it may be of no source of the input.
+// Replace finds the sources that the options replace in each cluster. It is an error if a replacement is unused in all
+// clusters. Archives of the directory that were already rendered count as used, even without a source in the input.
 func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.Input]map[store.Key]string) (map[*load.Input]Replaced, error) {
 	all := map[*load.Input]Replaced{}
 	used, said, filled := map[load.Source]bool{}, map[string]bool{}, false
@@ -71,7 +71,7 @@ func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.In
 	return all, nil
 }
 
-// checkouts has charts of Flux 1 that come from the repository they are released in taken from its checkout, and says so once for each URL.
+// checkouts replaces sources of Flux 1 that are the input's own repository by its checkout, and reports each URL once.
 func (w *Worker) checkouts(in *load.Input, r Replaced, said map[string]bool) {
 	for _, obj := range in.Replaceable() {
 		key := store.NewKey(obj.Kind, obj.Namespace, obj.Name)
@@ -98,7 +98,7 @@ func sourceError(s load.Source, err error, advice string) error {
 	return &exit.UsageError{Option: "source", Value: s.Text + "=" + s.Dir, Err: err, Advice: advice}
 }
 
-// replacedBy is the object that a directory replaces: exactly one.
+// replacedBy returns the object that a directory replaces. It is an error if there is not exactly one.
 func replacedBy(in *load.Input, s load.Source) (store.Key, error) {
 	var found []string
 	var key store.Key
@@ -125,8 +125,8 @@ func replacedBy(in *load.Input, s load.Source) (store.Key, error) {
 	return key, errors.New("no such object in the input")
 }
 
-// takenAlone lists the namespaces of the GitRepository that a source names, if the input does not have it but generators take it:
-// it may be in the cluster alone.
+// takenAlone returns the namespaces of the GitRepository that a source names, if only generators of the input refer to it: the
+// object may exist only in the cluster.
 func takenAlone(in *load.Input, s load.Selector) []string {
 	if s.Kind != sourcev1.GitRepositoryKind {
 		return nil
@@ -135,8 +135,8 @@ func takenAlone(in *load.Input, s load.Selector) []string {
 	return slices.DeleteFunc(taken, func(namespace string) bool { return s.Namespace != "" && s.Namespace != namespace })
 }
 
-// standIns adds what the directory of the options holds of the sources of an input, and returns how many that are. A source that
-// is named by itself counts more.
+// standIns adds the replacements from the source directory for an input, and returns their number. A source that is replaced
+// by name takes precedence.
 func (w *Worker) standIns(in *load.Input, o *Options, rendered map[store.Key]string, r Replaced) (int, error) {
 	st, err := w.openSourceDir(o, in.Cluster)
 	if st == nil {
@@ -171,7 +171,7 @@ func (w *Worker) standIns(in *load.Input, o *Options, rendered map[store.Key]str
 	return used, nil
 }
 
-// openSourceDir opens the directory that stands in for sources, or nil. A cluster has its own part of it, if there is one.
+// openSourceDir opens the directory that replaces sources, or returns nil. A cluster has its own part of it, if that exists.
 func (w *Worker) openSourceDir(o *Options, cluster string) (*store.Store, error) {
 	dir := o.SourceDir
 	if dir == "" {
@@ -193,7 +193,7 @@ func (w *Worker) openSourceDir(o *Options, cluster string) (*store.Store, error)
 	return st, nil
 }
 
-// readable refuses what is no directory to read from: a missing one, and the directory that the run writes to.
+// readable returns an error for a missing directory, a file, and the directory that the run writes to.
 func readable(dir, artifacts string) error {
 	e := &exit.UsageError{Option: "source-dir", Value: dir}
 	info, err := os.Stat(dir)

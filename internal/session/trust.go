@@ -9,16 +9,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// maxTrustBytes bounds the files that say who is trusted.
+// maxTrustBytes is the limit, in bytes, of a file with trusted keys or authorities.
 const maxTrustBytes = 16 << 20
 
-// TrustOptions say whose signatures count, beyond what the manifests do.
+// TrustOptions are the files with trusted keys and authorities, in addition to those that manifests name.
 type TrustOptions struct {
 	Root    string // file with the authorities and logs of keyless signatures, "" for the public Sigstore's
 	Keyring string // file with PGP keys, "" for none
 }
 
-// read reads the files.
+// read reads the files into the options of a reconciler.
 func (o *TrustOptions) read(ctx context.Context, to *reconcile.Options) error {
 	var err error
 	if o.Root != "" {
@@ -30,7 +30,7 @@ func (o *TrustOptions) read(ctx context.Context, to *reconcile.Options) error {
 	return err
 }
 
-// readTrust reads the file that an option names.
+// readTrust reads and parses the file of an option.
 func readTrust[T any](ctx context.Context, option, name string, parse func([]byte) (T, error)) (T, error) {
 	var parsed T
 	content, err := file.Read(ctx, name, maxTrustBytes)

@@ -20,34 +20,34 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// A Worker reads manifests, reconciles objects, and reports on the console how that goes.
+// A Worker reads manifests, reconciles objects, and reports their progress on the console.
 type Worker struct {
 	load.Reader
-	Edges   reconcile.Edges // of the process to the world
+	Edges   reconcile.Edges // connections to the world outside of the process
 	Purpose Purpose
 	took    map[*manifest.Object]time.Duration
-	blocked map[*manifest.Object]finding.Object // objects that fail only because another one does, and that
+	blocked map[*manifest.Object]finding.Object // objects that fail only because of another one, and that one
 
-	// Unselected counts the failures of objects that others needed, which have no results.
+	// Unselected is the number of failures without a result: those of unselected objects that selected ones need.
 	Unselected int
 }
 
-// Purpose is what a run is for, where its lines and reports depend on that.
+// Purpose is the purpose of a run, which its lines and reports depend on.
 type Purpose struct {
-	Chooses  bool // it stops once versions are known: whatever is stored, it says no more than that
-	Lists    bool // it is about what is published
+	Chooses  bool // it stops once versions are chosen, and does not fetch or report stored artifacts
+	Lists    bool // it lists published versions
 	Verifies bool // signatures
-	Foresees bool // successes are what the command prints anyway
-	Edits    bool // the command has a last line of its own
+	Foresees bool // the command prints successes itself
+	Edits    bool // the command prints its own last line
 }
 
-// ReportStorage reports what is wrong with the artifacts directory as a whole.
+// ReportStorage reports a finding about the artifacts directory as a whole.
 func (w *Worker) ReportStorage(code finding.Code, err error) {
 	w.Console.Report(validate.New(nil, code, err.Error(), "", manifest.Excerpt{}))
 }
 
-// Reconcile reconciles the objects that choose returns, and reports how that goes. It calls then, if it is not nil, before the
-// reconciler is closed.
+// Reconcile reconciles the objects that choose returns, and reports their progress. It calls then, if it is not nil, before it
+// closes the reconciler.
 func (w *Worker) Reconcile(ctx context.Context, shared *Session, in *load.Input, choose func() []*admission.Admitted, st *store.Store, o reconcile.Options, then func(context.Context, *load.Input, *reconcile.Reconciler)) ([]*reconcile.Result, error) {
 	stop := w.Console.StartRows()
 	defer stop()
@@ -58,7 +58,7 @@ func (w *Worker) Reconcile(ctx context.Context, shared *Session, in *load.Input,
 	progress := newProgress(w, &in.Ignores, targets)
 	if w.took == nil {
 		w.took, w.blocked = progress.took, map[*manifest.Object]finding.Object{}
-	} else { // of another cluster
+	} else { // of an earlier cluster
 		progress.took = w.took
 	}
 	ctx = w.tracing(w.ReportsWaiting(ctx), in.Inventory.Objects())
@@ -74,7 +74,7 @@ func (w *Worker) Reconcile(ctx context.Context, shared *Session, in *load.Input,
 	})
 }
 
-// CodeOf is the exit code that a result alone would give.
+// CodeOf returns the exit code for a single result.
 func CodeOf(r *reconcile.Result) int {
 	switch r.State {
 	case reconcile.Interrupted:
@@ -96,7 +96,7 @@ func CodeOf(r *reconcile.Result) int {
 	return exit.OK
 }
 
-// StateOf is what became of an object, in the words of documents, reports and the last line.
+// StateOf returns the state of an object, in the words of documents, reports and the last line.
 func (w *Worker) StateOf(r *reconcile.Result) string {
 	switch r.State {
 	case reconcile.Suspended:
@@ -118,7 +118,7 @@ func (w *Worker) StateOf(r *reconcile.Result) string {
 	return report.StateReady
 }
 
-// untouched leaves out the HelmRepositories that no argument names: their indexes are not fetched.
+// untouched removes the HelmRepositories that no argument names: their indexes are not fetched.
 func untouched(in *load.Input, targets []*admission.Admitted) []*admission.Admitted {
 	return slices.DeleteFunc(targets, func(adm *admission.Admitted) bool {
 		repo, ok := adm.Typed.(*sourcev1.HelmRepository)
