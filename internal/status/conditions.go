@@ -21,11 +21,11 @@ const (
 	sourceVerified     = sourcev1.SourceVerifiedCondition
 )
 
-// maxMessage is what the API server accepts as a condition's message, in bytes.
+// maxMessage is the limit of the API server for a condition's message, in bytes.
 const maxMessage = 32768
 
-// conditions are the conditions of one object while they are being worked on. Those that are set get the object's
-// generation, those that are left alone keep theirs.
+// conditions are the conditions of one object during a reconciliation. Conditions that are set get the generation of the
+// object; unchanged ones keep theirs.
 type conditions struct {
 	generation int64
 	list       []metav1.Condition
@@ -70,7 +70,7 @@ func (c *conditions) remove(types ...string) {
 	})
 }
 
-// progress says what is going on. Readiness becomes unknown when there is drift, or when nothing is known about it.
+// progress sets Reconciling. Readiness becomes unknown after drift, or if it was unknown before.
 func (c *conditions) progress(drift bool, message string) {
 	c.remove(meta.StalledCondition)
 	c.setTrue(meta.ReconcilingCondition, Progressing, message)
@@ -80,7 +80,7 @@ func (c *conditions) progress(drift bool, message string) {
 	}
 }
 
-// cut shortens a message to what the API server accepts, without breaking a character.
+// cut shortens a message to the limit of the API server, without breaking a character.
 func cut(message string) string {
 	if len(message) <= maxMessage {
 		return message
@@ -93,8 +93,8 @@ func cut(message string) string {
 	return message[:end] + suffix
 }
 
-// finish puts the conditions in Flux's order and dates them. A condition that says the same as in the previous run
-// keeps its time, whatever it said in between: that was not visible.
+// finish sorts the conditions as Flux does and sets their times. A condition with the same content as after the previous run
+// keeps its time, whatever it was in between: that was not visible.
 func (c *conditions) finish(prev []metav1.Condition, now time.Time) []metav1.Condition {
 	before := conditions{list: prev}
 	date := metav1.NewTime(now.UTC().Truncate(time.Second))
@@ -113,7 +113,7 @@ func sameState(a, b *metav1.Condition) bool {
 	return a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
 }
 
-// compare orders the kstatus conditions first, the others by newest generation and name.
+// compare orders the kstatus conditions first, then the rest by newest generation and name.
 func compare(a, b metav1.Condition) int {
 	return cmp.Or(
 		cmp.Compare(weight(a.Type), weight(b.Type)),
@@ -134,7 +134,7 @@ func weight(typ string) int {
 	return 3
 }
 
-// summaryOrder lists the conditions that Ready is a summary of, the most important first.
+// summaryOrder returns the conditions that Ready summarises, the most important first.
 func summaryOrder(kind string) []string {
 	order := []string{storageFailed, fetchFailed}
 	switch kind {
@@ -158,7 +158,7 @@ func verifiable(kind string) bool {
 	return false
 }
 
-// summarise makes Ready of the other conditions. With nothing to summarise Ready stays as it is.
+// summarise sets Ready from the other conditions. Without such conditions Ready does not change.
 func (c *conditions) summarise(kind string) {
 	var top *metav1.Condition
 	for _, typ := range summaryOrder(kind) {
@@ -170,15 +170,15 @@ func (c *conditions) summarise(kind string) {
 	if top == nil {
 		return
 	}
-	// A failed check is the cause of everything else that there is to report.
+	// A failed verification is the cause of all other failures.
 	if c.is(sourceVerified, metav1.ConditionFalse) {
 		top = c.get(sourceVerified)
 	}
 	c.set(meta.ReadyCondition, readiness(top), Reason(top.Reason), top.Message)
 }
 
-// priority ranks how much a condition says about readiness, the lowest most: something is wrong, something good is
-// missing, something good is there, nothing is wrong, who knows.
+// priority ranks the importance of a condition for readiness, the most important lowest: an abnormal condition is true, a
+// normal one is false, a normal one is true, an abnormal one is false, unknown.
 func priority(c *metav1.Condition) int {
 	switch {
 	case c.Status == metav1.ConditionTrue && abnormal(c.Type):
@@ -193,7 +193,7 @@ func priority(c *metav1.Condition) int {
 	return 4
 }
 
-// readiness is what Ready is when c decides about it.
+// readiness returns the status of Ready if c decides about it.
 func readiness(c *metav1.Condition) metav1.ConditionStatus {
 	switch {
 	case c.Status != metav1.ConditionTrue && c.Status != metav1.ConditionFalse:
@@ -204,7 +204,7 @@ func readiness(c *metav1.Condition) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// abnormal reports whether a condition of the type is there only while something is not as it should be.
+// abnormal reports whether conditions of the type exist only during a failure or a change.
 func abnormal(typ string) bool {
 	switch typ {
 	case storageFailed, fetchFailed, buildFailed, includeUnavailable, artifactOutdated, meta.StalledCondition,

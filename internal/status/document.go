@@ -9,7 +9,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// ClusterAnnotation names the cluster of a document, where there are several.
+// ClusterAnnotation names the cluster of a document, if there are several.
 const ClusterAnnotation = "helmsrc.dev/cluster"
 
 // Document returns the object with a status, as the API server would serve it: apiVersion, kind, metadata and spec of
@@ -25,8 +25,8 @@ func Document(content map[string]any, status any) (map[string]any, error) {
 	return doc, nil
 }
 
-// Map returns a status struct as the map that its JSON is read into: empty fields that the API omits are not there,
-// times are RFC 3339 with seconds, whole numbers are int64.
+// Map returns a status struct as the map that its JSON decodes to: without empty fields that the API omits, with times in RFC
+// 3339 with seconds, and whole numbers as int64.
 func Map(status any) (map[string]any, error) {
 	switch status := status.(type) {
 	case nil:
@@ -45,8 +45,8 @@ func Map(status any) (map[string]any, error) {
 	return fields, nil
 }
 
-// LastHandledReconcileAt returns what status.lastHandledReconcileAt becomes: the value of the object's annotation
-// reconcile.fluxcd.io/requestedAt when it has one, whatever the outcome, else what it was.
+// LastHandledReconcileAt returns the new value of status.lastHandledReconcileAt: that of the object's annotation
+// reconcile.fluxcd.io/requestedAt if it is set, whatever the outcome, else the previous value.
 func LastHandledReconcileAt(annotations map[string]string, previous string) string {
 	if requested, ok := meta.ReconcileAnnotationValue(annotations); ok {
 		return requested
@@ -54,7 +54,7 @@ func LastHandledReconcileAt(annotations map[string]string, previous string) stri
 	return previous
 }
 
-// at returns the value at a path of maps, nil if it is not there.
+// at returns the value at a path of maps, nil if it is missing.
 func at(doc map[string]any, path ...string) any {
 	var value any = doc
 	for _, field := range path {

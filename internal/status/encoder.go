@@ -74,7 +74,7 @@ func joinFormats() string {
 // Encode writes one document.
 func (e *Encoder) Encode(doc map[string]any) error { return e.encode(doc) }
 
-// Close writes what is left to write. It does not close the writer.
+// Close writes the rest of the output. It does not close the writer.
 func (e *Encoder) Close() error { return e.close() }
 
 func writeYAML(w io.Writer, doc map[string]any) error {
@@ -99,7 +99,7 @@ func writeJSON(w io.Writer, doc map[string]any, prefix, indent string) error {
 	return err
 }
 
-// marshalJSON leaves "<", ">" and "&" as they are: version constraints are made of them.
+// marshalJSON writes JSON without escaping "<", ">" and "&", which version constraints contain.
 func marshalJSON(doc map[string]any, prefix, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -111,13 +111,13 @@ func marshalJSON(doc map[string]any, prefix, indent string) ([]byte, error) {
 	return escaped(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// isControl reports whether a terminal may obey a character. It need not stand in a text that people write.
+// isControl reports whether a terminal may obey a character. Texts that people write do not need it.
 func isControl(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
 }
 
-// escaped writes the control characters in JSON in the way that Go leaves to those below a blank. They stand in strings
-// only.
+// escaped escapes control characters in JSON that Go does not escape: Go escapes only those below a blank. They occur only in
+// strings.
 func escaped(text []byte) []byte {
 	if bytes.IndexFunc(text, isControl) < 0 {
 		return text

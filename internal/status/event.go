@@ -13,7 +13,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 )
 
-// An Event is something that source-controller reports about an object.
+// An Event is an event that source-controller would report about an object.
 type Event struct {
 	Warning     bool // else Normal
 	Reason      Reason
@@ -21,7 +21,7 @@ type Event struct {
 	Annotations map[string]string
 }
 
-// Events lists what there is to report about an outcome, in the order in which it happened.
+// Events returns the events of an outcome, in chronological order.
 func Events(prev Previous, o Outcome) []Event {
 	events := append([]Event(nil), o.Events...)
 	switch {
@@ -33,8 +33,8 @@ func Events(prev Previous, o Outcome) []Event {
 	return events
 }
 
-// failureEvent warns with the reason that stalls the object, if one does. A chart that waits for its source is no
-// reason to warn: the source does.
+// failureEvent returns a warning with the reason that stalls the object, if it stalls. It is not a warning if a chart waits
+// for its source, which has its own.
 func failureEvent(f *Failure) Event {
 	reason := f.Reason
 	if f.Stalled != "" {
@@ -43,8 +43,8 @@ func failureEvent(f *Failure) Event {
 	return Event{Warning: !f.Requeue, Reason: reason, Message: f.Message}
 }
 
-// successEvents announces a new artifact, and the recovery from a failure of the last run. It says so, too, when
-// nothing had to be done.
+// successEvents returns the events for a new artifact, for the recovery from a failure of the last run, and for an artifact
+// that is still up to date.
 func successEvents(prev Previous, o Outcome) []Event {
 	var events []Event
 	revision := revisionOf(o.Artifact)
@@ -67,8 +67,8 @@ func successEvents(prev Previous, o Outcome) []Event {
 	return append(events, announce)
 }
 
-// newReason is the reason of the event for a new artifact: charts have the same one in their conditions, everything
-// else says Succeeded there.
+// newReason returns the reason of the event for a new artifact: that of the condition for charts, NewArtifact for other kinds,
+// whose conditions have the reason Succeeded.
 func newReason(stored Reason) Reason {
 	if stored == Succeeded {
 		return NewArtifact
@@ -105,7 +105,7 @@ func annotations(a *meta.Artifact) map[string]string {
 	}
 }
 
-// Altered warns of a stored artifact that is not what it was.
+// Altered returns a warning about a stored artifact that was altered.
 func Altered(err error) Event {
 	return Event{
 		Warning: true,
@@ -114,17 +114,17 @@ func Altered(err error) Event {
 	}
 }
 
-// Collected reports that earlier artifacts were removed.
+// Collected returns an event about removed earlier artifacts.
 func Collected(n int) Event {
 	return Event{Reason: "GarbageCollectionSucceeded", Message: fmt.Sprintf("garbage collected %d artifacts", n)}
 }
 
-// ResolvedDependencies reports that dependencies were added to a chart.
+// ResolvedDependencies returns an event about dependencies that were added to a chart.
 func ResolvedDependencies(n int) Event {
 	return Event{Reason: "ResolvedDependencies", Message: fmt.Sprintf("resolved %d chart dependencies", n)}
 }
 
-// SymlinkUpdateFailed reports that the link to the artifact still points to an earlier one.
+// SymlinkUpdateFailed returns an event about a link to the artifact that still points to an earlier one.
 func SymlinkUpdateFailed(err error) Event {
 	return Event{
 		Reason:  Reason(sourcev1.SymlinkUpdateFailedReason),
@@ -133,7 +133,7 @@ func SymlinkUpdateFailed(err error) Event {
 }
 
 const (
-	// component is who says so. It is not source-controller: nothing of it has run.
+	// component is the reporter of events. It is not source-controller, which has not run.
 	component = "helmsrc"
 	// eventAnnotations is the prefix of the object's annotations that its events carry, too.
 	eventAnnotations = "event.toolkit.fluxcd.io/"
@@ -172,7 +172,7 @@ func (e Event) Document(object map[string]any, now time.Time) map[string]any {
 	}
 }
 
-// involvedObject refers to the object. It has a namespace even if the object says none, as in the API server.
+// involvedObject returns a reference to the object. The default namespace is default, as in the API server.
 func involvedObject(object map[string]any) map[string]any {
 	ref := map[string]any{
 		"apiVersion": Text(object, "apiVersion"),

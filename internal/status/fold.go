@@ -1,5 +1,5 @@
-// Package status turns what became of an object, and what was known of it before, into conditions, events and a
-// document. It does no I/O except writing documents to a writer, and knows nothing about how an outcome came about.
+// Package status turns the outcome of an object, and its previous status, into conditions, events and a document. It does no
+// I/O except writing documents to a writer, and knows nothing about the way to an outcome.
 package status
 
 import (
@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Previous is what the last run left behind. The zero value is an object that was never seen.
+// Previous is the status after the last run. The zero value is an object that was never seen.
 type Previous struct {
 	Conditions         []metav1.Condition
 	ObservedGeneration int64          // 0 counts as -1, the API's default for a new object
@@ -34,39 +34,38 @@ type Observation struct {
 	Message string
 }
 
-// An Outcome is what became of an object in this run. It has either Stored or Failure. The reconciliation of the object
-// fills it and folds it into conditions and events; after that nothing refers to it.
+// An Outcome is the outcome of an object in this run. It has either Stored or Failure. The reconciliation of the object fills
+// it and folds it into conditions and events; after that nothing refers to it.
 type Outcome struct {
 	Generation int64 // of the object, never 0
 
-	// Seen is the revision that is to replace what is stored, once it is known: NewIndex or NewBuild. It stays nil
-	// when the stored artifact is the right one already.
+	// Seen is the revision that replaces the stored one, once it is known: NewIndex or NewBuild. It stays nil if the stored
+	// artifact is already the right one.
 	Seen *Observation
 	// Stored reports that the right artifact is in storage: StoredRevision or (Build).Stored.
 	Stored *Observation
-	// Failure is what went wrong.
+	// Failure is the error that ended the reconciliation.
 	Failure *Failure
 
-	// Verified is the message of SourceVerified=True, "" when nothing was verified in this run: then an earlier
-	// success stays.
+	// Verified is the message of SourceVerified=True, "" if nothing was verified in this run: then an earlier success stays.
 	Verified string
-	// Unverifiable reports that no verification is required: SourceVerified goes away.
+	// Unverifiable reports that no verification is required: SourceVerified is removed.
 	Unverifiable bool
 
 	// The rest is for events only.
 
-	Artifact *meta.Artifact // what is stored now
+	Artifact *meta.Artifact // the stored artifact
 	Reused   bool           // Artifact was there before and is still the right one
 	Announce string         // message of the success event, Stored's message if empty
-	Events   []Event        // reported along the way, before the outcome was known
+	Events   []Event        // reported before the outcome was known
 }
 
-// Fold returns the conditions that source-controller would leave on an object of this kind after such an outcome, and
+// Fold returns the conditions that source-controller would leave on an object of this kind after this outcome, and
 // the generation that it would call observed: that moves only when the object is ready or stalled.
 //
 // It differs from source-controller in three points. A success removes every failure, where source-controller leaves
-// StorageOperationFailed on a repository whose index went back to the stored revision. A condition that says what it
-// said before keeps its transition time even if it was something else during the run. And a message is cut between
+// StorageOperationFailed on a repository whose index went back to the stored revision. A condition with the same content
+// as before keeps its transition time even if it changed during the run. And a message is cut between
 // characters.
 func Fold(kind string, prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := begin(prev, o)
@@ -90,14 +89,14 @@ func Fold(kind string, prev Previous, o Outcome, now time.Time) ([]metav1.Condit
 	return c.finish(prev.steady(), now), observed
 }
 
-// Midway returns the conditions that an observer would see in the middle of the run, after what o.Seen says and
+// Midway returns the conditions that an observer would see in the middle of the run, after the revision of o.Seen is known and
 // before anything is stored: Reconciling, ArtifactOutdated if there is an artifact, and Ready unknown.
 func Midway(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := begin(prev, o)
 	return c.finish(prev.steady(), now), prev.observedGeneration()
 }
 
-// Interrupted returns the conditions of an object that the run did not get to the end of.
+// Interrupted returns the conditions of an object whose reconciliation did not finish.
 func Interrupted(prev Previous, generation int64, now time.Time) ([]metav1.Condition, int64) {
 	c := begin(prev, Outcome{Generation: generation})
 	message := c.get(meta.ReconcilingCondition).Message
@@ -106,8 +105,8 @@ func Interrupted(prev Previous, generation int64, now time.Time) ([]metav1.Condi
 	return c.finish(prev.steady(), now), prev.observedGeneration()
 }
 
-// steady returns the conditions whose transition times may live on. What is said about an artifact that had to be
-// made again is new, even in the same words.
+// steady returns the conditions that may keep their transition times. Conditions of an artifact that had to be made again are
+// new, even with the same text.
 func (p Previous) steady() []metav1.Condition {
 	if !p.Disappeared {
 		return p.Conditions
@@ -117,7 +116,7 @@ func (p Previous) steady() []metav1.Condition {
 	})
 }
 
-// begin goes through a run up to the point where the artifact is to be stored.
+// begin sets the conditions of a run up to the point where the artifact is stored.
 func begin(prev Previous, o Outcome) *conditions {
 	c := &conditions{generation: o.Generation, list: slices.Clone(prev.Conditions)}
 	c.progress(false, "reconciliation in progress")
@@ -135,7 +134,7 @@ func begin(prev Previous, o Outcome) *conditions {
 	c.verification(o)
 	if o.Seen != nil {
 		if o.Failure == nil || o.Failure.Type != sourceVerified {
-			c.remove(fetchFailed) // a signature is looked for before the rest is fetched
+			c.remove(fetchFailed) // the signature is searched for before the rest is fetched
 		}
 		if prev.stored() {
 			c.setTrue(artifactOutdated, o.Seen.Reason, o.Seen.Message)
@@ -145,7 +144,7 @@ func begin(prev Previous, o Outcome) *conditions {
 	return c
 }
 
-// verification applies what is known about the signature. An earlier failure never outlives a run.
+// verification sets the condition of the signature. An earlier failure never outlives a run.
 func (c *conditions) verification(o Outcome) {
 	if o.Unverifiable || c.is(sourceVerified, metav1.ConditionFalse) {
 		c.remove(sourceVerified)
@@ -155,7 +154,7 @@ func (c *conditions) verification(o Outcome) {
 	}
 }
 
-// fail sets the condition that the failure is of, and removes those that this run got past.
+// fail sets the condition of the failure, and removes the conditions of failures in earlier steps, which this run passed.
 func (c *conditions) fail(f *Failure) {
 	switch f.Type {
 	case fetchFailed:
@@ -179,15 +178,15 @@ func (c *conditions) fail(f *Failure) {
 	}
 }
 
-// Reasons of ArtifactGenerators, spelled as source-watcher spells them. None has a condition of its own: Ready is false.
+// Reasons of ArtifactGenerators, spelled as source-watcher spells them. They have no condition of their own: Ready is false.
 const (
 	ValidationFailed     = Reason("ValidationFailed") // stalls
 	SourceFetchFailed    = Reason("SourceFetchFailed")
 	GeneratorBuildFailed = Reason(meta.BuildFailedReason)
 )
 
-// FoldGenerator returns the conditions that source-watcher leaves on an ArtifactGenerator. It has no observed generation of
-// its own: the number is that of the conditions.
+// FoldGenerator returns the conditions that source-watcher leaves on an ArtifactGenerator, and the generation of these
+// conditions: its status has no observed generation.
 func FoldGenerator(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := &conditions{generation: o.Generation, list: slices.Clone(prev.Conditions)}
 	c.remove(meta.StalledCondition, meta.ReconcilingCondition)
@@ -207,7 +206,7 @@ func FoldGenerator(prev Previous, o Outcome, now time.Time) ([]metav1.Condition,
 	return c.finish(prev.Conditions, now), o.Generation
 }
 
-// FoldExternalArtifact returns the conditions of an ExternalArtifact, of which there is one.
+// FoldExternalArtifact returns the conditions of an ExternalArtifact, which has only Ready.
 func FoldExternalArtifact(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := &conditions{generation: o.Generation}
 	switch f := o.Failure; {
@@ -221,7 +220,7 @@ func FoldExternalArtifact(prev Previous, o Outcome, now time.Time) ([]metav1.Con
 	return c.finish(prev.Conditions, now), o.Generation
 }
 
-// Reasons of HelmReleases, spelled as helm-controller spells them. None has a condition of its own: Ready is false.
+// Reasons of HelmReleases, spelled as helm-controller spells them. They have no condition of their own: Ready is false.
 const (
 	AccessDenied     = Reason("AccessDenied") // stalls
 	ArtifactFailed   = Reason("ArtifactFailed")
@@ -230,7 +229,7 @@ const (
 	ChartMutateError = Reason("ChartMutateError")
 )
 
-// The annotations by which a printed HelmRelease says which chart it has.
+// The annotations of a printed HelmRelease that name its chart.
 const (
 	ChartAnnotation    = "helmsrc.dev/chart"
 	VersionAnnotation  = "helmsrc.dev/chart-version"
@@ -239,13 +238,13 @@ const (
 
 const fulfilling = "Fulfilling prerequisites"
 
-// Fulfilled is the outcome of a release whose chart and values are known: as far as a run gets without a cluster.
+// Fulfilled returns the outcome of a release with known chart and values: a run without a cluster gets no further.
 func Fulfilled() *Observation {
 	return &Observation{Progressing, "resolved; what comes next needs a cluster"}
 }
 
-// FoldRelease returns the conditions that helm-controller leaves on a HelmRelease whose prerequisites failed, or has on
-// it just before it installs, and the generation that it would call observed.
+// FoldRelease returns the conditions that helm-controller leaves on a HelmRelease whose prerequisites failed, or sets just
+// before it installs, and the generation that it would call observed.
 func FoldRelease(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := &conditions{generation: o.Generation, list: slices.Clone(prev.Conditions)}
 	c.remove(meta.StalledCondition)
@@ -267,7 +266,7 @@ func FoldRelease(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, i
 	return c.finish(prev.Conditions, now), observed
 }
 
-// ReleaseEvents returns the events of a HelmRelease: helm-controller warns of some of its failures only.
+// ReleaseEvents returns the events of a HelmRelease. helm-controller warns about only some of its failures.
 func ReleaseEvents(o Outcome) []Event {
 	f := o.Failure
 	if f == nil || f.Requeue {

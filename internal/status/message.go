@@ -5,37 +5,37 @@ import (
 	"strconv"
 )
 
-// StoredRevision is the success of a HelmRepository.
+// StoredRevision returns the success of a HelmRepository.
 func StoredRevision(revision string) *Observation {
 	return &Observation{Succeeded, "stored artifact for revision '" + revision + "'"}
 }
 
-// StoredDigest is the success of an OCIRepository, whose revision it calls a digest.
+// StoredDigest returns the success of an OCIRepository, which calls its revision a digest.
 func StoredDigest(revision string) *Observation {
 	return &Observation{Succeeded, "stored artifact for digest '" + revision + "'"}
 }
 
-// NewDigest is the sight of an artifact in a registry that is not the stored one. The name has a tag or a digest.
+// NewDigest returns the observation of an artifact that differs from the stored one. The name has a tag or a digest.
 func NewDigest(revision, name string) *Observation {
 	return &Observation{NewRevision, "new revision '" + revision + "' for '" + name + "'"}
 }
 
-// NewIndex is the sight of an index that is not the stored one.
+// NewIndex returns the observation of an index that differs from the stored one.
 func NewIndex(revision string) *Observation {
 	return &Observation{NewRevision, "new index revision '" + revision + "'"}
 }
 
-// A Build is a chart on its way into storage.
+// A Build is a chart that is about to be stored.
 type Build struct {
 	Name, Version string
 	Stage         Stage
 	ValuesFiles   []string // those that were merged
 }
 
-// A Stage is how far a build has got.
+// A Stage is the progress of a build.
 type Stage int
 
-// A chart is new once its version is known. In the end it was pulled, if its bytes are the publisher's, or packaged.
+// A chart is New once its version is known. It is Pulled if its bytes are the publisher's, or Packaged.
 const (
 	New Stage = iota
 	Pulled
@@ -55,10 +55,10 @@ func (b Build) Summary() string {
 	return summary
 }
 
-// Seen is the sight of a chart that is not the stored one.
+// Seen returns the observation of a chart that differs from the stored one.
 func (b Build) Seen() *Observation { return &Observation{NewChart, b.Summary()} }
 
-// Stored is the success of a HelmChart.
+// Stored returns the success of a HelmChart.
 func (b Build) Stored() *Observation {
 	if b.Stage == Packaged {
 		return &Observation{ChartPackageSucceeded, b.Summary()}
@@ -66,10 +66,10 @@ func (b Build) Stored() *Observation {
 	return &Observation{ChartPullSucceeded, b.Summary()}
 }
 
-// Verified is the message of a chart's SourceVerified=True.
+// Verified returns the message of a chart's SourceVerified=True.
 func (b Build) Verified() string { return "verified signature of version " + b.Version }
 
-// FetchedIndex announces a stored index. The URL must hold no credentials. A negative size is unknown.
+// FetchedIndex returns the message about a stored index. The URL must not contain credentials. A negative size is unknown.
 func FetchedIndex(size int64, url string) string {
 	human := "unknown size"
 	if size >= 0 {
@@ -78,7 +78,7 @@ func FetchedIndex(size int64, url string) string {
 	return fmt.Sprintf("fetched index of %s from '%s'", human, url)
 }
 
-// humanSize prints a size in powers of 1000 with four significant digits, as source-controller does.
+// humanSize returns a size in powers of 1000 with four significant digits, as source-controller does.
 func humanSize(bytes int64) string {
 	units := [...]string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
 	size, unit := float64(bytes), 0

@@ -34,14 +34,14 @@ const (
 	PhaseFailed           = "Failed"
 )
 
-// OperatedChosen is the observation of a chart that is known and not fetched: the operator has no word for it.
+// OperatedChosen returns the observation of a chart that is chosen but not fetched. The operator has no reason for it.
 func OperatedChosen(chart, version string) *Observation {
 	return &Observation{Progressing, fmt.Sprintf("fetching chart: new '%s' chart with version '%s'", chart, version)}
 }
 
-// FoldOperated returns the conditions that the Helm Operator leaves on a HelmRelease whose chart and values it has, or fails to
-// get. A failure of type ChartFetched that is to be waited out leaves the condition unknown; one of type Released comes after the
-// chart, which Seen is about.
+// FoldOperated returns the conditions that the Helm Operator leaves on a HelmRelease after it got, or failed to get, its chart
+// and values. A transient failure of type ChartFetched leaves the condition unknown. A failure of type Released follows the
+// fetch of the chart, which Seen describes.
 func FoldOperated(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := &conditions{}
 	switch {
@@ -72,7 +72,7 @@ func FoldOperated(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, 
 	return c.finish(prev.Conditions, now), 0
 }
 
-// OperatedPhase is the phase that the conditions make.
+// OperatedPhase returns the phase that follows from the conditions.
 func OperatedPhase(list []metav1.Condition) string {
 	c := conditions{list: list}
 	switch fetched := c.get(ChartFetchedCondition); {
@@ -88,7 +88,7 @@ func OperatedPhase(list []metav1.Condition) string {
 	return ""
 }
 
-// OperatedFailure is the condition that says why a HelmRelease of Flux 1 is not well, nil if none does.
+// OperatedFailure returns the condition that reports a failure of a HelmRelease of Flux 1, or nil.
 func OperatedFailure(list []metav1.Condition) *metav1.Condition {
 	c := conditions{list: list}
 	for _, typ := range []string{ReleasedCondition, ChartFetchedCondition} {
@@ -99,8 +99,8 @@ func OperatedFailure(list []metav1.Condition) *metav1.Condition {
 	return nil
 }
 
-// OperatedEvents returns the events of a HelmRelease of Flux 1 in the operator's words, except the one about a success, which it
-// writes once it has released.
+// OperatedEvents returns the events of a HelmRelease of Flux 1 in the operator's words, without that of a success, which the
+// operator writes after the release.
 func OperatedEvents(o Outcome, release, namespace string) []Event {
 	if o.Failure == nil {
 		return o.Events

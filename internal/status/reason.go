@@ -13,7 +13,7 @@ import (
 // A Reason is the reason of a condition or event, spelled as source-controller spells it.
 type Reason string
 
-// Reasons of failures. Unless their comment says otherwise a failure of that reason is a FetchFailed condition and is
+// Reasons of failures. Unless a comment states otherwise, a failure with the reason sets the condition FetchFailed and is
 // retried.
 const (
 	URLInvalid           = Reason(sourcev1.URLInvalidReason) // stalls
@@ -23,7 +23,7 @@ const (
 	SourceUnavailable    = Reason("SourceUnavailable")
 	NoSourceArtifact     = Reason("NoSourceArtifact") // made by NoSource
 	ReadOperationFailed  = Reason(sourcev1.ReadOperationFailedReason)
-	// UnsupportedSourceKind is the reason of Stalled only: FetchFailed and Ready say SourceUnavailable.
+	// UnsupportedSourceKind is the reason of Stalled only: FetchFailed and Ready have SourceUnavailable.
 	UnsupportedSourceKind = Reason("UnsupportedSourceKind")
 	// VerificationError means that nothing could be verified. It makes SourceVerified false as well.
 	VerificationError = Reason(sourcev1.VerificationError)
@@ -45,7 +45,7 @@ const (
 	ArchiveOperationFailed  = Reason(sourcev1.ArchiveOperationFailedReason) // StorageOperationFailed
 	StatOperationFailed     = Reason(sourcev1.StatOperationFailedReason)    // StorageOperationFailed
 
-	// NotLocked is an object that has to be what a lock file says, and is not in it. It is no reason of Flux.
+	// NotLocked is the reason of an object without an entry in the lock file that it must match. Flux does not have it.
 	NotLocked = Reason("NotLocked")
 
 	GitOperationFailed    = Reason(sourcev1.GitOperationFailedReason)
@@ -57,7 +57,7 @@ const (
 	OCILayerOperationFailed = Reason(sourcev1.OCILayerOperationFailedReason)
 )
 
-// Finding is what a reason says is wrong, where the errors do not.
+// Finding returns the code for a reason, for failures whose errors have no code.
 func (r Reason) Finding() finding.Code {
 	if code, ok := codeByReason()[r]; ok {
 		return code
@@ -97,7 +97,7 @@ func codeByReason() map[Reason]finding.Code {
 	}
 }
 
-// Reasons that are no failures.
+// Reasons that are not failures.
 const (
 	Succeeded             = Reason(meta.SucceededReason)
 	Progressing           = Reason(meta.ProgressingReason)
@@ -115,11 +115,11 @@ type treatment struct {
 	prefix     string // in front of the error's text, ending in ": "
 	stalls     bool
 	unverifies bool
-	reason     Reason // of the condition, where it is not the one of Stalled
+	reason     Reason // of the condition, if it differs from that of Stalled
 }
 
-// treatmentOf is the one table of source-controller's classes. A reason that is not in it is a FetchFailed without
-// prefix that is retried.
+// treatmentOf is the only table of source-controller's classes. A missing reason is a FetchFailed without prefix that is
+// retried.
 func treatmentOf(r Reason) treatment {
 	const (
 		build   = sourcev1.BuildFailedCondition
@@ -162,8 +162,8 @@ func treatmentOf(r Reason) treatment {
 	return treatment{}
 }
 
-// Wrap attaches the reason to an error: it returns a [*Failure] whose text is the reason's prefix, as
-// source-controller has it, and the error's own. Wrapping nil gives nil.
+// Wrap adds the reason to an error: it returns a [*Failure] whose text is the reason's prefix, as source-controller has it,
+// and that of the error. It returns nil for nil.
 func (r Reason) Wrap(err error) error {
 	if err == nil {
 		return nil
@@ -186,7 +186,7 @@ func (r Reason) Wrap(err error) error {
 	return f
 }
 
-// Stall is Wrap for an error that no retry can fix, whatever the reason says.
+// Stall is Wrap for an error that no retry can fix, regardless of the reason.
 func (r Reason) Stall(err error) error {
 	wrapped := r.Wrap(err)
 	if f, ok := wrapped.(*Failure); ok { //nolint:errorlint // it was just made by Wrap
@@ -195,16 +195,16 @@ func (r Reason) Stall(err error) error {
 	return wrapped
 }
 
-// A Failure is an error that knows what it does to the conditions. It is made where the reason is known, and does not
-// change: it may be that of several objects, each of which takes a copy for the message that it shows.
+// A Failure is an error with its effect on the conditions. It is made where the reason is known, and does not change: several
+// objects may share it, and each of them copies it for the message that it shows.
 type Failure struct {
 	Type       string // of the condition that becomes true; SourceVerified becomes false
 	Reason     Reason
 	Message    string // of the conditions and the event
-	Detail     string // the same for people, with the files of manifests that it names; "" if it is no other
+	Detail     string // the message for people, with the files of manifests; "" if it is the same
 	Stalled    Reason // reason of the Stalled condition, "" for a failure that is retried
 	Unverified bool   // SourceVerified becomes false as well, with the reason VerificationError
-	Requeue    bool   // waiting for something else: no warning event, as source-controller requeues without an error
+	Requeue    bool   // it waits for another object: no warning event, as source-controller requeues without an error
 	Err        error
 }
 
@@ -212,8 +212,8 @@ func (f *Failure) Error() string { return f.Message }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Finding is what is wrong where the reason says more than the errors behind it: what is wrong with the source is its
-// own failure, and what cannot be built is that of the chart, unless something is not what it should be.
+// Finding returns the code of the reason if it is more precise than that of the wrapped errors: an unavailable source has its
+// own failure, and a failed build is that of the chart, unless an integrity check failed.
 func (f *Failure) Finding() finding.Code {
 	var vouched interface{ Integrity() bool }
 	switch f.Reason {
@@ -227,8 +227,8 @@ func (f *Failure) Finding() finding.Code {
 	return ""
 }
 
-// NoSource is the failure of a chart whose source has nothing in storage. The cause is what became of the source in
-// this run; it decides whether a retry may help, and does not appear in the text. It may be nil.
+// NoSource returns the failure of a chart whose source has no stored artifact. The cause is the failure of the source in this
+// run, or nil. It decides whether a retry may help, and is not part of the text.
 func NoSource(kind, name string, cause error) error {
 	return &Failure{
 		Type:    sourcev1.FetchFailedCondition,
@@ -239,8 +239,8 @@ func NoSource(kind, name string, cause error) error {
 	}
 }
 
-// AsFailure returns the outermost Failure in err. An error that has none was not expected by the caller: it
-// becomes one of reason Unknown. AsFailure(nil) is nil.
+// AsFailure returns the outermost Failure in err. An error without a Failure was not expected by the caller: it gets the
+// reason Unknown. AsFailure(nil) is nil.
 func AsFailure(err error) *Failure {
 	var f *Failure
 	if err == nil || errors.As(err, &f) {

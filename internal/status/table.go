@@ -13,14 +13,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// tables gathers rows until it is known how wide they are.
+// tables collects rows until the widths of the columns are known.
 type tables struct {
 	w          io.Writer
 	now        time.Time
 	order      []string // kinds, by first appearance
 	rows       map[string][][]string
-	namespaces []string // of all rows, without repetitions
-	clusters   bool     // rows say which cluster they are of
+	namespaces []string // of all rows, without duplicates
+	clusters   bool     // rows name their cluster
 }
 
 func (t *tables) add(doc map[string]any) error {
@@ -45,10 +45,10 @@ func (t *tables) add(doc map[string]any) error {
 	return nil
 }
 
-// flush writes a table per kind. The namespace is left out when it is the same everywhere, and the cluster where there is one.
+// flush writes a table per kind. It omits the namespace if all rows have the same, and the cluster if there is only one.
 func (t *tables) flush() error {
 	kinds := slices.DeleteFunc(slices.Clone(t.order), func(kind string) bool { return kind == eventKind })
-	if len(kinds) < len(t.order) { // what happened comes after what is
+	if len(kinds) < len(t.order) { // events follow the objects
 		kinds = append(kinds, eventKind)
 	}
 	for i, kind := range kinds {
@@ -84,7 +84,7 @@ func (t *tables) flush() error {
 	return nil
 }
 
-// withoutUnknown leaves out the age where it is known of no object: manifests rarely say it.
+// withoutUnknown removes the age if it is unknown for all objects: manifests rarely contain it.
 func withoutUnknown(header []string, rows [][]string) ([]string, [][]string) {
 	at := slices.Index(header, ageTitle)
 	if at < 0 || slices.ContainsFunc(rows, func(row []string) bool { return row[at] != unknown }) {
@@ -141,7 +141,7 @@ const (
 	unknown     = "<unknown>"
 )
 
-// releaseColumns say which chart a release has; kubectl has but its age and readiness.
+// releaseColumns returns columns with the chart of a release; kubectl shows only its age and readiness.
 func releaseColumns() []column {
 	return []column{
 		field("NAME", "metadata", "name"),
@@ -183,7 +183,7 @@ func since(timestamp string, now time.Time) string {
 	return duration.HumanDuration(now.Sub(then))
 }
 
-// readyColumn shows a field of the Ready condition, nothing where there is none, as for OCI repositories.
+// readyColumn returns a column with a field of the Ready condition, empty without the condition, as for OCI repositories.
 func readyColumn(title, name string) column {
 	return column{title, func(doc map[string]any, _ time.Time) string {
 		list, _ := at(doc, "status", "conditions").([]any)

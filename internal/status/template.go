@@ -12,19 +12,19 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// The beginnings of formats that say what is written, as in kubectl.
+// The prefixes of formats with a template, as in kubectl.
 const (
 	JSONPath   = "jsonpath="
 	GoTemplate = "go-template="
 )
 
-// A Template writes what it picks of a value.
+// A Template writes selected fields of a value.
 type Template struct {
 	execute func(w io.Writer, value any) error
 }
 
-// ParseTemplate reads a format that begins with [JSONPath] or [GoTemplate]. Of others it returns nil. As with kubectl,
-// keys that are missing are no error, and nothing is added at the end of a line.
+// ParseTemplate parses a format that begins with [JSONPath] or [GoTemplate]. It returns nil for other formats. As in kubectl,
+// missing keys are no error, and no line break is added at the end.
 func ParseTemplate(format string) (*Template, error) {
 	if text, ok := strings.CutPrefix(format, JSONPath); ok {
 		path := jsonpath.New("output").AllowMissingKeys(true)
@@ -48,7 +48,7 @@ func decodeBase64(text string) (string, error) {
 	return string(b), err
 }
 
-// Execute writes what the template picks of what JSON makes of a value.
+// Execute executes the template with the decoded JSON of a value.
 func (t *Template) Execute(w io.Writer, value any) error {
 	b, err := json.Marshal(value)
 	if err != nil {
