@@ -21,16 +21,16 @@ import (
 
 const header = "# " + FileName + " pins what the manifests resolve to. \"helmsrc lock\" writes it; commit it, and do not edit it. It ends with \"# end\".\n"
 
-// end is the last line. A count of the entries would say the same of a file that is cut off, but would change with each
-// entry: two branches that add one each would conflict, or agree on a number that is wrong.
+// end is the last line, without which a file is truncated. A count of the entries would change with each entry: two branches
+// that add one each would conflict, or agree on a wrong number.
 const end = "# end\n"
 
-// unended is how a file begins that is of a version without a last line.
+// unended is the header of files of an earlier version, which have no last line.
 const unended = "# " + FileName + " pins what the manifests resolve to. \"helmsrc lock\" writes it; commit it, and do not edit it.\n"
 
-// An Error is a lock file that cannot be used. It never quotes more of the file than names of fields and objects.
+// An Error reports an unusable lock file. It never quotes more of the file than names of fields and objects.
 type Error struct {
-	Line int // from 1, or 0 where no single line is wrong
+	Line int // from 1, or 0 without a single wrong line
 	Msg  string
 	Hint string
 }
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Msg)
 }
 
-// A fileEntry is an entry as the file has it.
+// A fileEntry is an entry in the file, with its sum.
 type fileEntry struct {
 	Entry `yaml:",inline"`
 	Sum   string `yaml:"sum"`
@@ -76,26 +76,26 @@ func (l *Lock) Write() ([]byte, error) {
 
 const sumLine = "  sum: %s\n"
 
-// sum returns what the last line of an entry says of the lines before it. Half a SHA-256 is enough against accidents;
-// a change on purpose can come with a new one.
+// sum returns the sum of the lines of an entry, for its last line. Half a SHA-256 is enough against accidents; a deliberate
+// change can include a new sum.
 func sum(lines []byte) string {
 	h := sha256.Sum256(lines)
 	return hex.EncodeToString(h[:16])
 }
 
-// maxValues bounds the values of a lock file: an entry has some 30.
+// maxValues is the limit of the values of a lock file: an entry has some 30.
 const maxValues = 4 << 20
 
-// maxEntry bounds an entry, and what is before the first. A chart with a thousand dependencies has some 400 KiB.
+// maxEntry is the limit, in bytes, of an entry, and of the header. A chart with a thousand dependencies has some 400 KiB.
 const maxEntry = 1 << 20
 
-// Read returns the contents of a lock file. Errors are of type *Error. Entries are decoded one after the other, so that no
-// more than one of them is in memory as a tree.
+// Read parses a lock file. Errors are of type *Error. Entries are decoded one after the other, so that at most one of them is
+// in memory as a tree.
 func Read(content []byte) (*Lock, error) {
 	if len(content) > MaxBytes {
 		return nil, &Error{Msg: fmt.Sprintf("the lock file is larger than %d MiB", MaxBytes>>20)}
 	}
-	if bytes.Contains(content, []byte("\r\n")) { // Git for Windows may have made them
+	if bytes.Contains(content, []byte("\r\n")) { // Git for Windows may have added them
 		content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 	}
 	if line := conflict(content); line != 0 {
@@ -134,13 +134,13 @@ func Read(content []byte) (*Lock, error) {
 
 const restore = "restore it from version control, or remove it and run helmsrc lock"
 
-// A text is a part of the file, from its line, which counts from 1.
+// A text is a part of the file, with the number of its first line, from 1.
 type text struct {
 	line  int
 	bytes []byte
 }
 
-// cut separates the entries from what is before them.
+// cut separates the entries from the header.
 func cut(content []byte) (head text, entries []byte) {
 	at := len(content)
 	if bytes.HasPrefix(content, []byte("- ")) {
@@ -170,7 +170,7 @@ func split(entries []byte, line int) iter.Seq[text] {
 	}
 }
 
-// check refuses a beginning that is not that of a lock of this version.
+// check returns an error unless the header is that of a lock of this version.
 func (t text) check() error {
 	var root file
 	err := t.decode(&root)
@@ -196,7 +196,7 @@ func (t text) check() error {
 	return nil
 }
 
-// entry returns the entry, if it is one that was written as it is.
+// entry parses the text and returns its entry. It is an error if the entry was edited.
 func (t text) entry() (*Entry, error) {
 	var list []fileEntry
 	if err := t.decode(&list); err != nil {
@@ -216,7 +216,7 @@ func (t text) entry() (*Entry, error) {
 	return e, nil
 }
 
-// aliased reports whether a value may be there more often than it is written.
+// aliased reports whether the text repeats a value by an alias.
 func (t text) aliased() bool {
 	if !bytes.ContainsRune(t.bytes, '&') || !bytes.ContainsRune(t.bytes, '*') {
 		return false
@@ -229,12 +229,12 @@ func hasAlias(n *yaml.Node) bool {
 	return n.Kind == yaml.AliasNode || slices.ContainsFunc(n.Content, hasAlias)
 }
 
-// bounded refuses a text that is not to be decoded.
+// bounded returns an error for a text that takes too long to decode.
 func (t text) bounded() error {
 	if len(t.bytes) > maxEntry {
 		return &Error{Line: t.line, Msg: fmt.Sprintf("the lock file has more than %d bytes in an entry", maxEntry), Hint: restore}
 	}
-	if len(t.bytes) <= 2048 { // too few for so many keys
+	if len(t.bytes) <= 2048 { // too short for so many keys
 		return nil
 	}
 	var root yaml.Node
@@ -244,7 +244,7 @@ func (t text) bounded() error {
 	return nil
 }
 
-// decode reads the one document of the text.
+// decode decodes the only document of the text.
 func (t text) decode(into any) error {
 	if err := t.bounded(); err != nil {
 		return err
@@ -272,7 +272,7 @@ var conflictMarker = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(<<<<<<<|=======|>>>>>>>|\|\|\|\|\|\|\|)( |\r?$)`)
 })
 
-// conflict returns the first line that a merge could not decide, from 1, or 0.
+// conflict returns the number of the first line with a conflict marker, from 1, or 0.
 func conflict(content []byte) int {
 	at := conflictMarker().FindIndex(content)
 	if at == nil {
@@ -287,7 +287,7 @@ type file struct {
 	Entries    []fileEntry `yaml:"entries"`
 }
 
-// foreign is what is wrong with a file that is no lock, or that of another version.
+// foreign returns an error for a file that is not a lock, or a lock of another version.
 func (f *file) foreign() error {
 	if f.APIVersion == APIVersion && f.Kind == Kind {
 		return nil
@@ -296,7 +296,7 @@ func (f *file) foreign() error {
 		f.APIVersion, f.Kind, APIVersion, Kind), Hint: "a newer version of helmsrc may have written it"}
 }
 
-// broken puts the YAML library's error about a text that begins in a line into the words of a lock file.
+// broken rewrites an error of the YAML library, about a text that begins in line first, in the words of a lock file.
 func broken(err error, first int) *Error {
 	var types *yaml.TypeError
 	msg := err.Error()
@@ -310,7 +310,7 @@ func broken(err error, first int) *Error {
 		_, msg, _ = strings.Cut(msg, ": ")
 		line += first - 1
 	}
-	msg, _, _ = strings.Cut(msg, " at line ") // where a key is that is there twice
+	msg, _, _ = strings.Cut(msg, " at line ") // the place of a duplicate key
 	return &Error{Line: line, Msg: fmt.Sprintf("the lock file cannot be read: %.200s", msg), Hint: restore}
 }
 
@@ -320,13 +320,13 @@ var (
 		return regexp.MustCompile(`^(sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
 	})
 
-	// revisions are those that name bytes: a commit, or the digest of a manifest or of a bucket's content.
+	// revisions matches the revisions that identify bytes: a commit, or the digest of a manifest or of a bucket's content.
 	revisions = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(^|@)(sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})$`)
 	})
 )
 
-// unpinned returns which field is missing that names the bytes, or is no name of any, or nothing.
+// unpinned returns an error message for a field that should identify the bytes and is missing or does not, or "".
 func (e *Entry) unpinned() string {
 	for _, d := range e.Dependencies {
 		if d.Digest == "" {
@@ -353,7 +353,7 @@ func (e *Entry) unpinned() string {
 	return ""
 }
 
-// problem returns what is wrong with an entry, or nothing.
+// problem returns the reason why an entry is invalid, or "".
 func (e *Entry) problem() string {
 	if !objectName().MatchString(e.Object) {
 		return fmt.Sprintf("%.100q is not KIND/NAMESPACE/NAME", e.Object)

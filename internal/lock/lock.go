@@ -1,9 +1,9 @@
-// Package lock reads, writes and compares the file that pins what manifests resolve to. It opens no file and asks no
+// Package lock reads, writes and compares the file that pins the results of manifests. It opens no file and contacts no
 // server.
 //
 // The file is made to be merged as text. Entries are sorted, each field has a line, and the last line of an entry is a
-// sum of the lines before it: two branches that change one entry conflict in that line, and a merge that puts an entry
-// together from both is not read.
+// sum of the lines before it: two branches that change one entry conflict in that line, and an entry that a merge
+// combined from both is refused.
 package lock
 
 import (
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// FileName is what a lock file is called unless the user says otherwise.
+// FileName is the default name of a lock file.
 const FileName = "helmsrc.lock"
 
 // The version and kind of the file's content.
@@ -22,11 +22,11 @@ const (
 	Kind       = "Lock"
 )
 
-// MaxBytes bounds a lock file that is read. An entry has some 600 bytes, so that is more than 100,000 objects.
+// MaxBytes is the limit, in bytes, of a lock file. An entry has some 600 bytes, so that is more than 100,000 objects.
 const MaxBytes = 64 << 20
 
-// A Lock has one entry for each object of each cluster. Read returns it sorted and valid; callers change entries with
-// Put and Drop.
+// A Lock has one entry for each object of each cluster. Read returns it sorted and valid; callers change entries with Put and
+// Drop.
 type Lock struct {
 	entries  map[Key]*Entry
 	clusters []string // that have a name, sorted
@@ -35,9 +35,9 @@ type Lock struct {
 // New returns a lock without entries.
 func New() *Lock { return &Lock{entries: map[Key]*Entry{}} }
 
-// A Key is what an entry is found by.
+// A Key identifies an entry.
 type Key struct {
-	Cluster string // empty where a repository has one cluster
+	Cluster string // empty if a repository has one cluster
 	Object  string // KIND/NAMESPACE/NAME
 }
 
@@ -52,20 +52,20 @@ func (k Key) compare(other Key) int {
 	return cmp.Or(strings.Compare(k.Cluster, other.Cluster), strings.Compare(k.Object, other.Object))
 }
 
-// An Entry is what one object resolved to. Nothing in it depends on the machine, the time or credentials. Fields that do
-// not apply to the kind of source are empty.
+// An Entry is the resolved chart of one object. It does not depend on the machine, the time or credentials. Fields that do not
+// apply to the kind of source are empty.
 type Entry struct {
 	Object  string `yaml:"object"`
 	Cluster string `yaml:"cluster,omitempty"`
 	File    string `yaml:"file,omitempty"` // of the manifest, as seen from the directory of the lock file
 
-	// What the manifests ask for. An entry fits its object as long as these are the same.
+	// The request of the manifests. An entry fits its object as long as these fields are the same.
 	SourceKind string `yaml:"sourceKind"`
 	SourceURL  string `yaml:"sourceURL,omitempty"`
 	Chart      string `yaml:"chart,omitempty"`
 	Constraint string `yaml:"constraint,omitempty"`
 
-	// What that came to.
+	// The result.
 	Version        string       `yaml:"version,omitempty"`
 	URL            string       `yaml:"url,omitempty"`       // of the archive
 	Digest         string       `yaml:"digest,omitempty"`    // of the archive
@@ -74,13 +74,13 @@ type Entry struct {
 	ManifestDigest string       `yaml:"manifestDigest,omitempty"`
 	LayerDigest    string       `yaml:"layerDigest,omitempty"`
 	Revision       string       `yaml:"revision,omitempty"` // of Git repositories and buckets
-	Package        string       `yaml:"package,omitempty"`  // digest of what helmsrc packaged
+	Package        string       `yaml:"package,omitempty"`  // digest of the archive that helmsrc packaged
 	ValuesFiles    []File       `yaml:"valuesFiles,omitempty"`
 	Dependencies   []Dependency `yaml:"dependencies,omitempty"`
 	Signers        []string     `yaml:"signers,omitempty"`
 }
 
-// A File is a values file that went into the package. One that is not there, and need not be, has no digest.
+// A File is a values file that was merged into the package. An optional file that is missing has no digest.
 type File struct {
 	Name   string `yaml:"name"`
 	Digest string `yaml:"digest,omitempty"`
@@ -97,11 +97,11 @@ type Dependency struct {
 	ManifestDigest string `yaml:"manifestDigest,omitempty"`
 }
 
-// Key returns what the entry is found by.
+// Key returns the key of the entry.
 func (e *Entry) Key() Key { return Key{Cluster: e.Cluster, Object: e.Object} }
 
-// Find returns the entries that an object of a cluster can have: its own, else the one without a cluster or, for a cluster
-// without a name, those of the clusters that have one. They are sorted.
+// Find returns the entries that an object of a cluster can have: its own, else the entry without a cluster or, for a cluster
+// without a name, those of all named clusters. They are sorted.
 func (l *Lock) Find(k Key) []*Entry {
 	if e := l.entries[k]; e != nil {
 		return []*Entry{e}
@@ -124,7 +124,7 @@ func (l *Lock) Find(k Key) []*Entry {
 // Clusters returns the names of the clusters that have entries, sorted.
 func (l *Lock) Clusters() []string { return l.clusters }
 
-// Put adds an entry, or replaces the one of the same object.
+// Put adds an entry, or replaces the entry of the same object.
 func (l *Lock) Put(e Entry) {
 	l.entries[e.Key()] = &e
 	if i, known := slices.BinarySearch(l.clusters, e.Cluster); !known && e.Cluster != "" {
@@ -132,7 +132,7 @@ func (l *Lock) Put(e Entry) {
 	}
 }
 
-// Drop removes the entries that the function reports.
+// Drop removes the entries for which gone returns true.
 func (l *Lock) Drop(gone func(*Entry) bool) {
 	for k, e := range l.entries {
 		if gone(e) {
@@ -159,9 +159,9 @@ func (l *Lock) Entries() []*Entry {
 	return all
 }
 
-// A Difference is a field in which an entry and an object, or two answers for one object, are not the same.
+// A Difference is a field that differs between an entry and an object, or between two answers for one object.
 type Difference struct {
-	Field  string // as it is called in the file
+	Field  string // its name in the file
 	Locked string
 	Now    string
 }
@@ -177,16 +177,15 @@ func orNothing(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// A Wanted is what an object's manifests ask for.
+// A Wanted is the request of an object's manifests.
 type Wanted struct {
 	SourceKind, SourceURL, Chart, Constraint string
 	ValuesFiles                              []string
-	// Revision is that of the tree that a chart is made of, empty for a chart that is not, or where no one knows.
+	// Revision is the revision of the tree that a chart is made of. It is empty for other charts, or if it is unknown.
 	Revision string
 }
 
-// Fits returns the fields in which an entry differs from its object; none means that the entry can be
-// used.
+// Fits returns the fields in which an entry differs from its object. Without such fields the entry can be used.
 func (e *Entry) Fits(now Wanted) []Difference {
 	if now.Revision == "" {
 		now.Revision = e.Revision
@@ -201,7 +200,7 @@ func (e *Entry) Fits(now Wanted) []Difference {
 	)
 }
 
-// valuesFiles are the names of the values files.
+// valuesFiles returns the names of the values files.
 func (e *Entry) valuesFiles() []string {
 	var names []string
 	for _, f := range e.ValuesFiles {
@@ -210,7 +209,7 @@ func (e *Entry) valuesFiles() []string {
 	return names
 }
 
-// Dependency returns what a requirement of a chart is locked to, or nil.
+// Dependency returns the locked dependency for a requirement of a chart, or nil.
 func (e *Entry) Dependency(name, repository, constraint string) *Dependency {
 	i := slices.IndexFunc(e.Dependencies, func(d Dependency) bool {
 		return d.Name == name && d.Repository == repository && d.Constraint == constraint
@@ -221,8 +220,8 @@ func (e *Entry) Dependency(name, repository, constraint string) *Dependency {
 	return &e.Dependencies[i]
 }
 
-// Moved returns the fields in which what is published now differs from the entry. A field that only one of the two knows
-// is not compared: an entry may have been written when less was fetched.
+// Moved returns the fields in which the published chart now differs from the entry. A field that is empty on one side is not
+// compared: an entry may have been written when less was fetched.
 func (e *Entry) Moved(now *Entry) []Difference {
 	both := []Difference{
 		{"version", e.Version, now.Version},
