@@ -1,5 +1,5 @@
-// Package merge joins artifacts directories, each of which has a part of the objects of a run. It changes none of those
-// that it joins. It does not know where they come from, nor what a status says besides its artifact.
+// Package merge joins artifacts directories, each of which has a part of the objects of a run. It does not change the
+// directories that it joins. It knows nothing about their origin, and of a status only the artifact.
 package merge
 
 import (
@@ -22,29 +22,29 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// A Directory is one that is joined with others.
+// A Directory is a directory that is joined with the rest.
 type Directory struct {
-	Name  string // as it was given
+	Name  string // as the user wrote it
 	Store *store.Store
 }
 
-// Options say what is particular to kinds.
+// Options hold the rules for kinds.
 type Options struct {
-	// Moves reports whether an object of a kind may change while the parts are made, so that the newest counts. Of the
-	// other kinds, directories with other bytes are an error. It gets kinds in lower case.
+	// Moves reports whether an object of a kind may change between the runs, so that the newest is taken. For the other kinds,
+	// directories with different bytes are an error. It gets kinds in lower case.
 	Moves func(kind string) bool
-	// Link is the name of the link to the newest artifact of a kind, "" for none.
+	// Link returns the name of the link to the newest artifact of a kind, or "".
 	Link func(kind string) string
-	// Check refuses what the record of a key says of other objects than its own.
+	// Check returns an error if the record of a key concerns other objects.
 	Check func(key store.Key, r *store.Record) error
-	// Concurrency is how many objects are copied at a time.
+	// Concurrency is the number of objects that are copied at a time.
 	Concurrency int
 }
 
-// Outcome is what became of the objects.
+// Outcome is the result of a join.
 type Outcome struct {
 	Joined, Unchanged int
-	// Moved are the objects of which the newest was taken, Failed those that are not joined; in the order of their keys.
+	// Moved are the objects whose newest version was taken, Failed those that are not joined, in the order of their keys.
 	Moved  []Conflict
 	Failed []Failure
 }
@@ -52,28 +52,28 @@ type Outcome struct {
 // A Conflict is an object that differs between directories.
 type Conflict struct {
 	Key  store.Key
-	A, B string // the directories; that of A counts if one does
-	What string // what differs
+	A, B string // the directories; if the newest is taken, that of A
+	What string // the difference
 }
 
 func (c *Conflict) String() string {
 	return fmt.Sprintf("%s and %s hold it with other bytes: %s", c.A, c.B, c.What)
 }
 
-// An AlteredError reports that an artifact is not the one that was stored.
+// An AlteredError reports that an artifact or a record was altered.
 type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string { return e.Err.Error() }
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// A Failure is why an object is not joined.
+// A Failure is the reason why an object is not joined.
 type Failure struct {
 	Key store.Key
 	Err error
 }
 
-// Join copies the contents of the directories into one. An object appears there whole or not at all: a killed run may begin
-// again. The error is one that ends all of it.
+// Join copies the contents of the directories into one. An object is copied completely or not at all, so that a killed run can
+// be repeated. The error ends the whole join.
 func Join(ctx context.Context, to *store.Store, from []Directory, o Options) (*Outcome, error) {
 	if err := to.Load(); err != nil {
 		return nil, err
@@ -120,14 +120,14 @@ type joining struct {
 	out Outcome
 }
 
-// holding is an object as one directory has it.
+// holding is an object in one directory.
 type holding struct {
 	in       Directory
 	record   *store.Record
-	artifact *artifact // nil for none
+	artifact *artifact // nil without an artifact
 }
 
-// artifact is what a status says of it.
+// artifact is the artifact of a status.
 type artifact struct {
 	Path           string    `json:"path"`
 	Digest         string    `json:"digest"`
@@ -157,7 +157,7 @@ func (j *joining) join(ctx context.Context, key store.Key, directories []Directo
 	for _, d := range directories {
 		h, err := j.read(d, key)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a run was killed before it recorded anything
+			continue // a run was killed before it recorded the object
 		}
 		if err != nil {
 			return false, nil, fmt.Errorf("%s: %w", d.Name, err)
@@ -176,8 +176,8 @@ func (j *joining) join(ctx context.Context, key store.Key, directories []Directo
 	return joined, conflict, err
 }
 
-// read returns an object as a directory has it. What its record says of other objects is an error: a directory comes
-// from elsewhere, and each object is only what its key says.
+// read returns an object of a directory. It is an error if its record concerns other objects: the directory comes from another
+// machine, and its key limits a record to one object.
 func (j *joining) read(d Directory, key store.Key) (holding, error) {
 	record, err := d.Store.Recall(key)
 	if err != nil {
@@ -202,8 +202,8 @@ func (j *joining) read(d Directory, key store.Key) (holding, error) {
 	return holding{d, record, status.Artifact}, nil
 }
 
-// compareHoldings puts first what counts: what went well, then what is newest. The order of the directories says
-// nothing, unless all else is equal.
+// compareHoldings orders the preferred holding first: successes, then the newest. The order of the directories does not
+// matter, unless all else is equal.
 func compareHoldings(a, b holding) int {
 	failed := func(h holding) int {
 		if h.record.Failure != "" {
@@ -222,8 +222,8 @@ func (h holding) updated() time.Time {
 	return h.artifact.LastUpdateTime
 }
 
-// differing finds two directories that went well with an object, and do not say the same of it. When they were asked
-// makes no difference.
+// differing returns a conflict if two directories have different successful results for an object. The times of the runs are
+// ignored.
 func differing(key store.Key, held []holding) *Conflict {
 	first := held[0]
 	if first.record.Failure != "" {
@@ -266,7 +266,7 @@ func orNone(s string) string {
 	return s
 }
 
-// copy copies an object, unless it is there.
+// copy copies an object, unless it exists in the target.
 func (j *joining) copy(ctx context.Context, key store.Key, h holding) (copied bool, err error) {
 	if h.artifact == nil {
 		if j.same(key, h) {
@@ -286,7 +286,7 @@ func (j *joining) copy(ctx context.Context, key store.Key, h holding) (copied bo
 		}
 	}
 	if link := j.options.Link(key.Kind); link != "" {
-		_ = j.to.Relink(h.artifact.Path, link) // a killed run may have left it out; status names one that is missing
+		_ = j.to.Relink(h.artifact.Path, link) // a killed run may not have made it; status reports a missing link
 	}
 	if same {
 		return false, nil
@@ -294,7 +294,7 @@ func (j *joining) copy(ctx context.Context, key store.Key, h holding) (copied bo
 	return true, j.to.Remember(key, h.record)
 }
 
-// same reports whether the object is there already, as it is in the directory.
+// same reports whether the target already has the object with the same record.
 func (j *joining) same(key store.Key, h holding) bool {
 	there, err := j.to.Recall(key)
 	if err != nil {
@@ -330,7 +330,7 @@ func (j *joining) remember(ctx context.Context, key store.Key, r *store.Record) 
 	return errors.Join(j.to.Remember(key, r), unlock())
 }
 
-// store copies an artifact, which gets its name once its bytes are those that were recorded.
+// store copies an artifact. The file gets its name only after its digest was verified.
 func (j *joining) store(key store.Key, h holding) (err error) {
 	want, err := digest.Parse(h.artifact.Digest)
 	if err != nil {
