@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// tools are the programs that are measured, by name. A program that is not there is not measured.
+// tools are the measured programs, by name. Missing programs are not measured.
 type tools map[string]string
 
-// buildTools builds helmsrc as a release has it, and helm, oras and cosign from their sources, each in a module of its own: with
-// the libraries that they were released with. An oras or cosign that is installed is not built.
+// buildTools builds helmsrc as for a release, and helm, oras and cosign from their sources, each in its own module with the
+// libraries of its release. An installed oras or cosign is not built.
 func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
 	t := tools{}
 	if o.before != "" {
@@ -48,8 +48,8 @@ func buildTools(ctx context.Context, o *options, dir string) (tools, error) {
 	return t, nil
 }
 
-// addBuilt builds a package of a module inside of this one, unless there is a program already. What is no release can
-// use what the tests have built.
+// addBuilt builds a package of a nested module, unless the program exists. A build that is not for a release can use the build
+// cache of the tests.
 func (t tools) addBuilt(ctx context.Context, name, there, dir, module, pkg string, release bool) error {
 	var err error
 	if there == "" {

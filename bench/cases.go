@@ -13,32 +13,32 @@ import (
 	"github.com/helmsrc/helmsrc/internal/index/indextest"
 )
 
-// group is one piece of work that several programs do.
+// group is a task that several programs do.
 type group struct {
 	name       string
 	contenders []contender
-	runs       int // at least, 0 for as many as of the others
-	// after prints more below the table; nil for nothing.
+	runs       int // at least; 0 for the usual number
+	// after prints more below the table, unless it is nil.
 	after func(context.Context, *runner, io.Writer) error
 }
 
-// contender is one way to do it.
+// contender is a program with arguments for the task.
 type contender struct {
 	name string
 	tool string
 	slow bool // a few runs are enough
-	warm bool // what the same command has left behind is there already
-	// first is a command that runs before, and is not measured; nil for none.
+	warm bool // the files of an earlier run of the command exist
+	// first is a command that runs before and is not measured, or nil.
 	first func(*job) ([]string, error)
 	args  func(*job) ([]string, error)
 }
 
-// job is what a contender needs to know.
+// job holds the values for the arguments of a contender.
 type job struct {
 	addr  string
 	scale scale
 	work  string // an empty directory, and the working directory
-	data  string // what the server serves
+	data  string // the directory of the server
 }
 
 func (j *job) repository(index int) string {

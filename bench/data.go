@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/index/indextest"
 )
 
-// size is how much there is to serve.
+// size is the size of a repository.
 type size struct {
 	Name             string
 	Charts, Versions int
@@ -27,7 +27,7 @@ type scale struct {
 	Indexes []size
 	Tags    int
 	Many    int // charts that are fetched in one run
-	Objects int // that are validated
+	Objects int // to validate
 
 	Apps, HookApps, HomeApps int // with a Kustomization each, in a repository of one cluster
 	Clusters, ClusterApps    int // of a repository
@@ -40,16 +40,15 @@ func scaleOf(o *options) scale {
 	return scale{Indexes: slices.Concat([]size{{"small", 120, 130}, {"large", 400, 500}}, umbrellaSizes(100, 50), lockedSizes(25, 12)), Tags: 10_000, Many: 100, Objects: 500, Apps: 2000, HookApps: 120, HomeApps: 350, Clusters: 30, ClusterApps: 20}
 }
 
-// chosen is the chart and version that is requested: one in the middle.
+// chosen returns the requested chart and version, in the middle of the index.
 func (s size) chosen() (chart, version string) {
 	return indextest.ChartName(s.Charts / 2), indextest.Version(s.Versions / 2)
 }
 
-// archiveFill makes archives as big as those of usual charts.
+// archiveFill is the size of an archive, in bytes, that is usual for charts.
 const archiveFill = 60 << 10
 
-// newArchive packages a chart that compresses as little as archives of archives do. The same arguments give the same
-// bytes.
+// newArchive packages a chart that compresses as little as nested archives do. The same arguments give the same bytes.
 func newArchive(name, version string) (helmtest.Chart, []byte, error) {
 	c := helmtest.NewChart(name, version)
 	fill := make([]byte, archiveFill)
@@ -88,7 +87,7 @@ func writeRepository(dir string, s size, many int) error {
 	return os.WriteFile(filepath.Join(dir, "index.yaml"), index.Bytes(), 0o600)
 }
 
-// publish puts the archive's digest in its entry, in place of the invented one.
+// publish replaces the invented digest in the archive's entry by its real digest.
 func publish(index []byte, file string, archive []byte) error {
 	const field = "\n    digest: "
 	at := bytes.Index(index, []byte("\n    - "+file+"\n"))

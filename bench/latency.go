@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// slowly is the path below which the server waits before each answer, for latency, as a server far away would.
+	// slowly is the path below which the server waits for latency before each answer, like a distant server.
 	slowly  = "/slowly"
 	latency = 20 * time.Millisecond
 
-	// parallel is how many transfers curl makes at a time.
+	// parallel is the number of simultaneous transfers of curl.
 	parallel = 100
 )
 
@@ -39,7 +39,7 @@ func slow(next http.Handler) http.Handler {
 	}))
 }
 
-// far fetches charts of several repositories that are far away.
+// far fetches charts of several distant repositories.
 func far(o *options) group {
 	sizes := scaleOf(o).Indexes[lockedIndexes:]
 	fetch := with(func(j *job) (string, error) { return j.manyManifests(slowly) }, "fetch", "-q", "-o", "name")
@@ -74,7 +74,7 @@ func parallelCurl(j *job) ([]string, error) {
 	return []string{"-sS", "--parallel", "--parallel-max", strconv.Itoa(parallel), "-K", file}, os.WriteFile(file, []byte(list.String()), 0o600)
 }
 
-// systemCalls prints how often a command calls the system for each of so many charts, if strace is installed.
+// systemCalls prints the number of system calls of a command for each chart, if strace is installed.
 func systemCalls(charts int, args func(*job) ([]string, error)) func(context.Context, *runner, io.Writer) error {
 	return func(ctx context.Context, b *runner, w io.Writer) error {
 		strace, err := exec.LookPath("strace")
@@ -102,7 +102,7 @@ func systemCalls(charts int, args func(*job) ([]string, error)) func(context.Con
 // counted are the system calls that are printed.
 var counted = []string{"openat", "openat2", "close", "fcntl", "newfstatat", "fstat", "fsync", "mkdirat", "renameat", "renameat2", "linkat", "unlinkat"}
 
-// traced runs a command in an empty directory, and returns how often it calls the system.
+// traced runs a command in an empty directory, and returns the numbers of its system calls.
 func (b *runner) traced(ctx context.Context, strace, tool string, args func(*job) ([]string, error)) (map[string]int, error) {
 	work, done, err := b.emptyDir()
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/index/indextest"
 )
 
-// lockedIndexes is where the repositories begin that have charts for a locked run, in the indexes of a scale.
+// lockedIndexes is the position of the first index for a locked run in the indexes of a scale.
 const lockedIndexes = umbrellaIndexes + umbrellaRepositories
 
-// lockedSizes are repositories with as many charts each as a locked run asks for.
+// lockedSizes returns the sizes of repositories with the charts of a locked run.
 func lockedSizes(repositories, charts int) []size {
 	var list []size
 	for i := range repositories {
@@ -55,7 +55,7 @@ func (j *job) manyManifests(prefix string) (string, error) {
 	return j.manifests(objects...)
 }
 
-// oneLocked fetches one chart of an index, whose place a lock says. The index is not requested.
+// oneLocked fetches one chart of an index from the URL in a lock. The index is not requested.
 func oneLocked(i int) []contender {
 	manifests := func(j *job) (string, error) {
 		chart, version := j.scale.Indexes[i].chosen()
@@ -75,7 +75,7 @@ func oneLocked(i int) []contender {
 	}
 }
 
-// with writes the manifests of a command, and names them.
+// with returns the arguments of a command, with manifests that it writes.
 func with(manifests func(*job) (string, error), args ...string) func(*job) ([]string, error) {
 	return func(j *job) ([]string, error) {
 		file, err := manifests(j)

@@ -1,7 +1,7 @@
 //go:build bench
 
 // Command bench measures whole processes: helmsrc against curl and helm, fetching the same files from the same servers
-// on loopback. It checks nothing but that each run succeeds; how fast is fast enough is for the reader of its table.
+// on loopback. It checks only that each run succeeds; the reader of its table decides about the speed.
 //
 //	go run -tags=bench ./bench           everything, some minutes
 //	go run -tags=bench ./bench -smoke    each case once with little data and without helm, some seconds
@@ -70,7 +70,7 @@ func exit(err error) {
 	}
 }
 
-// bench builds, generates, serves and measures in a directory that it removes.
+// bench builds, generates, serves and measures in a temporary directory.
 func bench(ctx context.Context, o *options) error {
 	dir, err := os.MkdirTemp("", "helmsrc-bench-")
 	if err != nil {

@@ -25,7 +25,7 @@ type sample struct {
 type series struct {
 	contender *contender
 	samples   []sample
-	memory    int64 // peak in bytes; 0 is not known
+	memory    int64 // peak in bytes; 0 if unknown
 }
 
 // runner runs the contenders of groups.
@@ -36,8 +36,8 @@ type runner struct {
 	dir     string
 }
 
-// measure runs the contenders of a group in turns, so that a slow moment of the machine affects all of them, and prints
-// what it took. The first turn is not counted: it warms the caches of files and pages.
+// measure runs the contenders of a group in turns, so that a slow moment of the machine affects all of them, and prints the
+// times. The first turn is not counted: it warms the caches of files and pages.
 func (b *runner) measure(ctx context.Context, g group) error {
 	var all []*series
 	for i := range g.contenders {
@@ -70,8 +70,8 @@ func (b *runner) measure(ctx context.Context, g group) error {
 	return g.after(ctx, b, os.Stdout)
 }
 
-// run runs a contender once in a directory of its own. The first time its memory is watched; watching takes time, so
-// that run does not count.
+// run runs a contender once in a new directory. In the first run it watches the memory, which takes time, so that run does not
+// count.
 func (b *runner) run(ctx context.Context, s *series, watched bool) (sample, error) {
 	work, done, err := b.emptyDir()
 	if err != nil {
@@ -114,9 +114,9 @@ func (b *runner) run(ctx context.Context, s *series, watched bool) (sample, erro
 	return sample{wall, state.UserTime() + state.SystemTime(), requests}, err
 }
 
-// emptyDir makes a directory for one run. Nothing is removed until all runs are over: ext4 does not use the inodes of
-// removed files again for a while and looks past each of them, which took half of the time of a run that makes many files.
-// Only the room of large files is given back when a run is done.
+// emptyDir makes a directory for one run. Nothing is removed until all runs are over: ext4 does not use the inodes of removed
+// files again for a while and looks past each of them, which took half of the time of a run that makes many files. When a run
+// is done, only large files are truncated.
 func (b *runner) emptyDir() (dir string, done func(), err error) {
 	dir, err = os.MkdirTemp(b.dir, "run-")
 	return dir, func() {
@@ -174,8 +174,8 @@ func (p *process) run() error {
 	return nil
 }
 
-// watch reads the peak of the process's memory again and again until it ends. What wait4 reports is no use: it is at
-// least what the parent had when it started the process.
+// watch reads the peak of the process's memory repeatedly until it ends. The value of wait4 cannot be used: it is at least the
+// memory of the parent at the start of the process.
 func (p *process) watch(stop chan struct{}) {
 	status := fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)
 	ticker := time.NewTicker(200 * time.Microsecond)
@@ -194,7 +194,7 @@ func (p *process) watch(stop chan struct{}) {
 	}
 }
 
-// highWater reads VmHWM.
+// highWater returns VmHWM, in bytes.
 func highWater(status []byte) int64 {
 	for line := range strings.Lines(string(status)) {
 		rest, found := strings.CutPrefix(line, "VmHWM:")

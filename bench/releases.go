@@ -23,16 +23,15 @@ import (
 )
 
 const (
-	// releaseSources and releaseCharts are how many repositories there are, and charts in each.
+	// releaseSources is the number of repositories, releaseCharts that of charts in each.
 	releaseSources, releaseCharts = 25, 40
-	// releaseFill is how large the archive of such a chart is, in bytes.
+	// releaseFill is the size of a chart archive, in bytes.
 	releaseFill = 12 << 10
-	// releasesPerFile is how many releases a file has.
+	// releasesPerFile is the number of releases in a file.
 	releasesPerFile = 50
 )
 
-// releases fetches so many generated HelmReleases in shards, one after the other, and merges them. It prints a row for
-// each process.
+// releases fetches generated HelmReleases in shards, one after the other, and merges them. It prints a row for each process.
 func releases(ctx context.Context, program string, count, shards int) error {
 	dir, err := os.MkdirTemp("", "helmsrc-releases-")
 	if err != nil {

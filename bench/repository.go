@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// The repositories of a fleet: apps that each have a Kustomization of their own, and clusters that share apps.
+// The repositories of a fleet: apps with a Kustomization each, and clusters that share apps.
 
-// apps validates a repository of one cluster, all of it.
+// apps validates a whole repository of one cluster.
 func apps() []contender {
 	return repositories(func(j *job) ([]string, error) {
 		return []string{"validate", "-R", "-f", "."}, writeApps(j.work, j.scale.Apps)
 	})
 }
 
-// namespaced validates a repository in the commonest shape: directories of namespaces, a Kustomization for each app, and one
-// above them that patches them all.
+// namespaced validates a repository in the most common layout: directories of namespaces, a Kustomization for each app, and
+// one above them that patches them all.
 func namespaced() []contender {
 	return repositories(func(j *job) ([]string, error) {
 		return []string{"validate", "-R", "-f", "."}, writeNamespaces(j.work, j.scale.Apps)
 	})
 }
 
-// home validates a repository as large as the largest that people have at home: its apps share components, with volumes, and have
-// files of settings.
+// home validates a repository as large as the largest home repositories: its apps share components with volumes, and have
+// configuration files.
 func home() []contender {
 	return repositories(func(j *job) ([]string, error) {
 		return []string{"validate", "-R", "-f", "."}, writeHome(j.work, j.scale.HomeApps)
@@ -41,7 +41,7 @@ func changed() []contender {
 	})
 }
 
-// fleet validates clusters that have the same apps, each with a patch of its own.
+// fleet validates clusters with the same apps, each with its own patch.
 func fleet() []contender {
 	return repositories(func(j *job) ([]string, error) {
 		return []string{"validate", "-R", "-f", "."}, writeFleet(j.work, j.scale.Clusters, j.scale.ClusterApps)
@@ -71,7 +71,7 @@ func writeApps(root string, count int) error {
 	return writeFiles(root, files)
 }
 
-// appsOfNamespace is how many apps a namespace has.
+// appsOfNamespace is the number of apps in a namespace.
 const appsOfNamespace = 100
 
 func writeNamespaces(root string, count int) error {
@@ -104,7 +104,7 @@ func writeNamespaces(root string, count int) error {
 	return writeFiles(root, files)
 }
 
-// writeHome adds to the shape of writeNamespaces what apps have beside their release.
+// writeHome adds components, volumes and configuration files to the layout of writeNamespaces.
 func writeHome(root string, count int) error {
 	if err := writeNamespaces(root, count); err != nil {
 		return err

@@ -12,13 +12,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// What other programs do with the same charts. Those that are not installed are left out of the tables.
+// The same tasks for other programs. The tables omit programs that are not installed.
 
 const (
 	gitPath       = "/git/"
 	gitRepository = "charts"
 
-	// gitFiles is how many files the repository has beside its chart, of gitFileSize bytes each.
+	// gitFiles is the number of files in the repository besides its chart, gitFileSize their size in bytes.
 	gitFiles, gitFileSize = 200, 20 << 10
 )
 
@@ -46,7 +46,7 @@ func writeGit(data string, smoke bool) error {
 	return err
 }
 
-// cloned gets a chart out of a Git repository.
+// cloned fetches a chart from a Git repository.
 func cloned() []contender {
 	fetch := func(j *job) ([]string, error) {
 		source := strings.Replace(helmRepository("http://"+j.addr+gitPath+gitRepository, ", ref: {branch: main}"), "kind: HelmRepository", "kind: GitRepository", 1)

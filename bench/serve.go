@@ -30,11 +30,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest/signing"
 )
 
-// serveCommand makes this program the server, in a process of its own: its memory and its garbage are not the measuring
-// process's.
+// serveCommand makes this program the server, in a separate process, so that its memory and its garbage collection do not
+// affect the measuring process.
 const serveCommand = "serve-for-bench"
 
-// tagPage is the page size of the registry, whatever is requested.
+// tagPage is the page size of the registry, regardless of the request.
 const tagPage = 100
 
 // ociChart is the chart with very many tags.
@@ -81,7 +81,7 @@ func serve(ctx context.Context, dir string) error {
 	return nil
 }
 
-// tagged names the version of each file as common web servers do, by its time and size.
+// tagged adds an ETag with the time and size of each file, as common web servers do.
 func tagged(dir string, files http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fi, err := os.Stat(filepath.Join(dir, filepath.FromSlash(path.Clean("/"+r.URL.Path)))); err == nil && fi.Mode().IsRegular() {
@@ -110,7 +110,7 @@ func newHandler(dir string, oci http.Handler) http.Handler {
 	return outer
 }
 
-// pages makes the registry's pages of tags as small as many registries' are.
+// pages limits the registry's pages of tags to a size that is common.
 func pages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if filepath.Base(r.URL.Path) == "list" {
@@ -122,8 +122,8 @@ func pages(next http.Handler) http.Handler {
 	})
 }
 
-// newRegistry has one chart under so many tags, whose archive is that of the highest one, and one chart that is to be signed, of
-// which it returns the digest.
+// newRegistry returns a registry with one chart under many tags, with the archive of the highest one, and one chart to be
+// signed, whose digest it returns.
 func newRegistry(tags int) (http.Handler, string, error) {
 	r, err := registry.New(&helmtest.Config{})
 	if err != nil {
@@ -147,7 +147,7 @@ func newRegistry(tags int) (http.Handler, string, error) {
 
 func manifestsOf(chart string) string { return "/v2/charts/" + chart + "/manifests/" }
 
-// push publishes a chart, and returns the registry's answer with its manifest.
+// push publishes a chart, and returns the registry's answer to the request for its manifest.
 func push(r *registry.Registry, chart, version string) (*httptest.ResponseRecorder, error) {
 	c, archive, err := newArchive(chart, version)
 	if err != nil {
@@ -166,7 +166,7 @@ func push(r *registry.Registry, chart, version string) (*httptest.ResponseRecord
 	return ask(r, http.MethodGet, manifestsOf(chart)+version, "", http.NoBody)
 }
 
-// sign signs a chart with a key, as cosign does, whose other half is put beside the data.
+// sign signs a chart with a new key, as cosign does, and writes the public key into the directory of the data.
 func sign(dir, addr, digest string, oci http.Handler) error {
 	key, err := signing.NewKey("ecdsa")
 	if err != nil {
@@ -176,7 +176,7 @@ func sign(dir, addr, digest string, oci http.Handler) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(dir, keyFile), key.Public, 0o600))
 }
 
-// inProcess asks a server without a connection.
+// inProcess sends requests to a handler without a connection.
 type inProcess struct{ http.Handler }
 
 func (h inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -190,7 +190,7 @@ func (h inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// ask makes a request without a connection.
+// ask sends a request to a handler without a connection.
 func ask(h http.Handler, method, path, contentType string, body io.Reader) (*httptest.ResponseRecorder, error) {
 	r := httptest.NewRequest(method, path, body)
 	r.Header.Set("Accept", ocispec.MediaTypeImageManifest)
@@ -205,7 +205,7 @@ func ask(h http.Handler, method, path, contentType string, body io.Reader) (*htt
 
 func ociVersion(i int) string { return fmt.Sprintf("%d.%d.%d", i/1000, i/10%100, i%10) }
 
-// server is the server's process, as the measuring process sees it.
+// server is the process of the server, seen from the measuring process.
 type server struct {
 	addr  string
 	cmd   *exec.Cmd
@@ -262,7 +262,7 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// requests is how many requests came since the last call.
+// requests returns the number of requests since the last call.
 func (s *server) requests(ctx context.Context) (int, error) {
 	u := url.URL{Scheme: "http", Host: s.addr, Path: "/requests"}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)

@@ -11,7 +11,7 @@ import (
 	"os/exec"
 )
 
-// startRuns is how often a start is measured at least: it is short, and its median is what counts.
+// startRuns is the least number of measured starts: a start is short, and its median counts.
 const startRuns = 20
 
 // version starts programs that do nothing.
@@ -23,7 +23,7 @@ func version() group {
 	}}
 }
 
-// beforeMain prints what the packages of each program allocate before main begins.
+// beforeMain prints the memory that the packages of each program allocate before main begins.
 func beforeMain(ctx context.Context, b *runner, w io.Writer) error {
 	for _, name := range []string{"helmsrc", "before"} {
 		if b.tools[name] == "" {

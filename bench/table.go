@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// printHeader says what is measured, and where.
+// printHeader prints the machine, the programs and the number of runs.
 func printHeader(w io.Writer, o *options, t tools) {
 	fmt.Fprintf(w, "%s/%s, %d CPUs, %s, %d runs of each\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.runs)
 	for _, name := range []string{"helmsrc", "before", "helm"} {
@@ -52,7 +52,7 @@ func milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.*f", precision(d), float64(d)/float64(time.Millisecond))
 }
 
-// precision keeps three digits.
+// precision returns the number of decimals that keeps three digits.
 func precision(d time.Duration) int {
 	if d < 100*time.Millisecond {
 		return 1

@@ -11,14 +11,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/index/indextest"
 )
 
-// An umbrella chart has dependencies from several repositories. The first indexes of a scale are for other work.
+// An umbrella chart has dependencies from several repositories. Other groups use the first indexes of a scale.
 const (
 	umbrellaIndexes      = 2 // those before
 	umbrellaRepositories = 4
 	umbrellaCharts       = 5 // from each repository
 )
 
-// umbrellaSizes are the repositories that an umbrella chart takes its dependencies from.
+// umbrellaSizes returns the sizes of the repositories with the dependencies of an umbrella chart.
 func umbrellaSizes(charts, versions int) []size {
 	var list []size
 	for i := range umbrellaRepositories {

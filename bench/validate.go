@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// objectsPerFile is how many objects a file of the repository has, and its Secret.
+// objectsPerFile is the number of objects in a file of the repository, without its Secret.
 const objectsPerFile = 10
 
-// validated judges a repository of manifests: one namespace a file, with a source, a Secret and charts, some of which are
-// of an old version or ask for a signature, so that there is something to say and rules have to be run.
+// validated validates a repository of manifests: one namespace a file, with a source, a Secret and charts. Some charts have an
+// old version or ask for a signature, so that rules are run and reported.
 func validated() []contender {
 	args := func(j *job) ([]string, error) {
 		for i := range j.scale.Objects / objectsPerFile {
