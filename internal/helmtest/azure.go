@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// What the Azure server and its login know.
+// The keys of the Azure server and its login.
 const (
 	AzureAccountKey   = "YXp1cmUtYWNjb3VudC1rZXktb2YtdGhlLXRlc3Rz"
 	AzureTenant       = "11111111-2222-3333-4444-555555555555"
@@ -27,15 +27,15 @@ const (
 	AzureClientSecret = "azure-client-secret-of-the-tests"
 )
 
-// Azure is a small Blob Storage server. None is written in Go, so this is our own: it checks signatures with a
-// shared key, shared access signatures of containers, and bearer tokens as the documentation of the real one says, and
-// answers with its codes. What it does not check is whether a key, a signature or a token is of the right age.
+// Azure is a small Blob Storage server, because no existing one is written in Go. It checks signatures with a shared key,
+// shared access signatures of containers, and bearer tokens as the documentation of the real server describes, and answers
+// with its codes. It does not check the age of keys, signatures and tokens.
 type Azure struct {
 	Issuer
 
 	Account   string
 	Anonymous bool   // no login is needed to read
-	Resource  string // that the challenge names; default Azure's own
+	Resource  string // in the challenge; the default is Azure's own
 
 	mu         sync.Mutex
 	containers map[string]map[string]azureBlob
@@ -46,7 +46,7 @@ type azureBlob struct {
 	directory bool
 }
 
-// NewAzure returns a server of an account.
+// NewAzure returns a server for an account.
 func NewAzure(account string) *Azure {
 	return &Azure{Account: account, Resource: "https://storage.azure.com", containers: map[string]map[string]azureBlob{}}
 }
@@ -58,7 +58,7 @@ func (a *Azure) MakeContainer(name string) {
 	a.containers[name] = map[string]azureBlob{}
 }
 
-// Put writes a blob. A key that ends in a slash makes what stands for a directory in accounts that have them.
+// Put writes a blob. A key that ends in a slash creates a directory blob, as accounts with directories have them.
 func (a *Azure) Put(container, key string, content []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +73,7 @@ func (a *Azure) Remove(container, key string) {
 	delete(a.containers[container], key)
 }
 
-// AzureTag is the entity tag of a blob with this content, as headers have it.
+// AzureTag returns the entity tag of a blob with this content, as in headers.
 func AzureTag(content []byte) string {
 	return fmt.Sprintf(`"0x8D%X"`, sha256.Sum256(content))[:17] + `"`
 }
@@ -132,7 +132,7 @@ func (a *Azure) authorize(r *http.Request) (int, string) {
 	return http.StatusForbidden, "AuthenticationFailed"
 }
 
-// sharedKey computes the signature of a request as the page "Authorize with Shared Key" has it.
+// sharedKey computes the signature of a request as described on the page "Authorize with Shared Key".
 func (a *Azure) sharedKey(r *http.Request) string {
 	length := r.Header.Get("Content-Length")
 	if length == "0" {
@@ -160,8 +160,8 @@ func (a *Azure) sharedKey(r *http.Request) string {
 	return azureSign(strings.Join(lines, "\n"))
 }
 
-// accessSignature computes the signature of a service SAS for a container as the page "Create a service SAS" has it,
-// for versions since 2020-12-06.
+// accessSignature computes the signature of a service SAS for a container as described on the page "Create a service SAS", for
+// versions since 2020-12-06.
 func (a *Azure) accessSignature(r *http.Request) string {
 	q := r.URL.Query()
 	container, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
@@ -210,7 +210,7 @@ type azureItem struct {
 	IsFolder string `xml:"Metadata>hdi_isfolder,omitempty"`
 }
 
-// azureListing is a page of a listing. Tags have no quotes there.
+// azureListing writes a page of a listing. Tags have no quotes there.
 func azureListing(w http.ResponseWriter, r *http.Request, blobs map[string]azureBlob) {
 	q := r.URL.Query()
 	size, _ := strconv.Atoi(q.Get("maxresults"))
@@ -237,7 +237,7 @@ func azureListing(w http.ResponseWriter, r *http.Request, blobs map[string]azure
 	_ = xml.NewEncoder(w).Encode(list)
 }
 
-// Login is the login server, Microsoft Entra ID, at a host. It gives tokens for object stores to the client of the
+// Login returns the login server, Microsoft Entra ID, at a host. It issues tokens for object stores to the client of the
 // tests.
 func (a *Azure) Login(host string) http.Handler {
 	base := "https://" + host + "/" + AzureTenant

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// Canary is a secret string. It may be sent to some servers, and be found nowhere else.
+// Canary is a secret string. It may be sent to some servers, and must not appear elsewhere.
 type Canary struct {
 	Value string
 	Addrs []string // names and ports in the network
 }
 
-// Canaries lists the credentials that the servers of the world ask for, and the tokens that they gave away.
+// Canaries returns the credentials that the servers of the world require, and the tokens that they issued.
 func (w *World) Canaries() []Canary {
 	var list []Canary
 	for _, name := range slices.Sorted(maps.Keys(w.Configs)) {
@@ -40,7 +40,7 @@ func (w *World) Canaries() []Canary {
 	return list
 }
 
-// Leaks names the requests that took a canary to a server that it is not for.
+// Leaks returns the requests that sent a canary to a server that must not get it.
 func (w *World) Leaks(canaries []Canary) []string {
 	var leaks []string
 	for _, name := range slices.Sorted(maps.Keys(w.Servers)) {
@@ -57,8 +57,8 @@ func (w *World) Leaks(canaries []Canary) []string {
 	return leaks
 }
 
-// carries lists the addresses that a request takes the secret to. In plain HTTP a proxy sees everything; what is not
-// for the proxy itself counts as sent to the server behind it.
+// carries returns the addresses to which a request sends the secret. In plain HTTP a proxy sees everything; secrets that are
+// not for the proxy itself count as sent to the server behind it.
 func (r Request) carries(secret, server string) []string {
 	target := server
 	if strings.HasPrefix(r.URI, "http://") {
@@ -82,7 +82,7 @@ func (r Request) carries(secret, server string) []string {
 	return addrs
 }
 
-// holdsBasic decodes credentials, so that short ones are found as well.
+// holdsBasic decodes credentials, to find short secrets as well.
 func holdsBasic(value, secret string) bool {
 	if kind, encoded, _ := strings.Cut(value, " "); strings.EqualFold(kind, "basic") {
 		if clear, err := base64.StdEncoding.DecodeString(encoded); err == nil {
@@ -99,8 +99,7 @@ func defaultPort(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Holds reports whether a secret is in b: as it is, escaped for a URL, in base64 at any offset, or any of these inside
-// gzip.
+// Holds reports whether a secret is in b: literally, escaped for a URL, in base64 at any offset, or any of these inside gzip.
 func Holds(b []byte, secret string) bool {
 	for _, form := range forms(secret) {
 		if bytes.Contains(b, []byte(form)) {
@@ -109,14 +108,14 @@ func Holds(b []byte, secret string) bool {
 	}
 	if gz, err := gzip.NewReader(bytes.NewReader(b)); err == nil {
 		const enough = 64 << 20
-		clear, _ := io.ReadAll(io.LimitReader(gz, enough)) // what can be read of a broken archive is enough
+		clear, _ := io.ReadAll(io.LimitReader(gz, enough)) // the readable part of a broken archive is enough
 		return len(clear) > 0 && Holds(clear, secret)
 	}
 	return false
 }
 
-// forms are the ways in which a secret may be written. In base64 the first and last letters depend on what stands
-// beside the secret; they are left away.
+// forms returns the encodings of a secret. In base64 the first and last letters depend on the adjacent bytes; they are
+// omitted.
 func forms(secret string) []string {
 	list := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
 	for offset := range 3 {
@@ -134,5 +133,5 @@ func forms(secret string) []string {
 	return list
 }
 
-// minForm is the length of a piece of base64 that is rarely there by chance.
+// minForm is the length of a piece of base64 that rarely occurs by chance.
 const minForm = 6

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Created is the time of everything that helmtest makes, unless a test says otherwise.
+// Created is the time of everything that helmtest makes, unless a test sets another one.
 var Created = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 
 // Chart is the source of a chart: the content of each file by its slash-separated path below the chart's directory.
@@ -30,8 +30,8 @@ type Chart map[string][]byte
 //go:embed fixtures.txtar
 var fixtures []byte
 
-// Fixture returns one of the charts of fixtures.txtar by the name of its directory. Requirements with a file:// repository
-// are not vendored. An unknown name is nil.
+// Fixture returns one of the charts of fixtures.txtar by the name of its directory. Requirements with a file:// repository are
+// not vendored. It returns nil for an unknown name.
 func Fixture(name string) Chart {
 	var c Chart
 	for _, f := range txtar.Parse(fixtures).Files {
@@ -74,7 +74,7 @@ func ReadChart(dir string) (Chart, error) {
 	return c, err
 }
 
-// Metadata reads the Chart.yaml.
+// Metadata parses the Chart.yaml.
 func (c Chart) Metadata() (*chart.Metadata, error) {
 	var m chart.Metadata
 	if err := yaml.Unmarshal(c["Chart.yaml"], &m); err != nil {
@@ -83,15 +83,15 @@ func (c Chart) Metadata() (*chart.Metadata, error) {
 	return &m, nil
 }
 
-// With returns a copy of the chart with one file more, or another content of it.
+// With returns a copy of the chart with a file added or replaced.
 func (c Chart) With(file, content string) Chart {
 	d := maps.Clone(c)
 	d[file] = []byte(content)
 	return d
 }
 
-// Package makes the archive of the chart in the form of `helm package`, but with the time [Created] and the files in
-// order, so that the same chart always gives the same bytes. Extra entries come last.
+// Package makes the archive of the chart in the form of `helm package`, but with the time [Created] and the files in order, so
+// that the same chart always gives the same bytes. Extra entries come last.
 func (c Chart) Package(extra ...Entry) ([]byte, error) {
 	m, err := c.Metadata()
 	if err != nil {
@@ -104,7 +104,7 @@ func (c Chart) Package(extra ...Entry) ([]byte, error) {
 	return Archive(append(entries, extra...)...)
 }
 
-// chartFileOrder puts Chart.yaml first, as Helm does.
+// chartFileOrder sorts Chart.yaml first, as Helm does.
 func chartFileOrder(a, b string) int {
 	switch "Chart.yaml" {
 	case a:
@@ -115,8 +115,8 @@ func chartFileOrder(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Entry is one entry of an archive. Mode and time are filled in when they are zero, and so are type and size, from the
-// body; Fill stands for a body of so many zero bytes.
+// Entry is one entry of an archive. If mode, time, type and size are zero, they get defaults, type and size from the body;
+// Fill is the size of a body of zero bytes.
 type Entry struct {
 	tar.Header
 	Body []byte
@@ -125,10 +125,9 @@ type Entry struct {
 
 const maxStored = 1000 // entries
 
-// Archive makes a gzipped tar of any entries, hostile ones too.
+// Archive makes a gzipped tar of any entries, also hostile ones.
 func Archive(entries ...Entry) ([]byte, error) {
-	// Compressed bytes may be others in the next release of Go, and digests are expected output. Only what is too big
-	// is compressed.
+	// Another release of Go may compress to other bytes, and digests are expected output. Only large archives are compressed.
 	level := gzip.NoCompression
 	if len(entries) > maxStored || slices.ContainsFunc(entries, func(e Entry) bool { return e.Fill > 0 }) {
 		level = gzip.DefaultCompression
@@ -181,7 +180,7 @@ func (e Entry) write(tw *tar.Writer) error {
 	return nil
 }
 
-// EntryNames lists the entries of an archive, and reads it to the end.
+// EntryNames returns the names of the entries of an archive, and reads it to the end.
 func EntryNames(archive []byte) ([]string, error) {
 	gz, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {

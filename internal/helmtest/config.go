@@ -11,29 +11,29 @@ import (
 	"strings"
 )
 
-// Config is how a server is to behave, from the configuration files of its directory.
+// Config is the configuration of a server, from the configuration files of its directory.
 type Config struct {
 	Addr   string // `addr`, or else the server's name under .test, with the port of the scheme
 	TLS    bool   // `tls` or `mtls` exists
 	Cert   string // in `tls`: the host of the certificate, if it is another, or "expired"
 	Mutual bool   // `mtls` exists: clients need a certificate
 	Down   bool   // `down` exists: connections are refused
-	Kind   string // `kind`: the implementation, where there are several
+	Kind   string // `kind`: the implementation, if there are several
 	Auth   Auth   // `auth.json`
 	Faults Faults // `faults.json`
 }
 
-// Auth is an auth.json: what a client must show.
+// Auth is an auth.json: the credentials that a client must send.
 type Auth struct {
 	Basic     string `json:"basic"`     // USER:PASSWORD for each request
 	Token     string `json:"token"`     // USER:PASSWORD for the token server of a registry
 	Realm     string `json:"realm"`     // URL of that server; default http(s)://auth.test/token
-	Anonymous bool   `json:"anonymous"` // no login is needed to pull
-	Push      bool   `json:"push"`      // who logs in may push as well
-	Identity  string `json:"identity"`  // an identity token, which it takes too
+	Anonymous bool   `json:"anonymous"` // pulls need no login
+	Push      bool   `json:"push"`      // the login also allows pushes
+	Identity  string `json:"identity"`  // an accepted identity token
 }
 
-// Secrets are the parts of an Auth that no one else may see.
+// Secrets returns the secret parts of an Auth.
 func (a Auth) Secrets() []string {
 	var list []string
 	for _, user := range []string{a.Basic, a.Token} {
@@ -47,7 +47,7 @@ func (a Auth) Secrets() []string {
 	return list
 }
 
-// isConfiguration reports whether a file says how a directory is served, and is not served itself.
+// isConfiguration reports whether a file configures the server of a directory, and is not served itself.
 func isConfiguration(file string) bool {
 	switch file {
 	case "charts", "signatures", "addr", "tls", "mtls", "down", "kind", "prefix", "auth.json", "faults.json":
@@ -75,7 +75,7 @@ func ReadConfig(name, dir string) (*Config, error) {
 	return c, r.err
 }
 
-// domain is where the servers of a kind are: the name of an Azure account is the first of at least three parts.
+// domain returns the domain of a kind of servers: the name of an Azure account is the first of at least three parts.
 func domain(name string) string {
 	if strings.HasPrefix(name, "azure") {
 		return ".blob.test"

@@ -15,26 +15,25 @@ import (
 	"time"
 )
 
-// Fault says how one answer goes wrong. The zero Fault lets the request through.
+// Fault describes the defect of one answer. The zero Fault lets the request through.
 type Fault struct {
 	Status   int               `json:"status"`   // instead of the real answer, with Body
 	Header   map[string]string `json:"header"`   // added to the answer
 	Body     *string           `json:"body"`     // replaces the body
 	Redirect string            `json:"redirect"` // Location; Status, or 302
-	Size     int64             `json:"size"`     // replaces the body by so many zero bytes
-	Truncate *int64            `json:"truncate"` // sends so many bytes under the Content-Length of the whole body
-	Lie      int64             `json:"lie"`      // adds to the Content-Length; the body is sent as it is
+	Size     int64             `json:"size"`     // replaces the body by this number of zero bytes
+	Truncate *int64            `json:"truncate"` // sends this number of bytes under the Content-Length of the whole body
+	Lie      int64             `json:"lie"`      // is added to the Content-Length; the body does not change
 	Flip     *int64            `json:"flip"`     // inverts the byte at this offset
 	Endless  bool              `json:"endless"`  // the body never ends
-	Stall    *int64            `json:"stall"`    // sends so many bytes and then nothing more
+	Stall    *int64            `json:"stall"`    // sends this number of bytes and then stops
 	Hang     bool              `json:"hang"`     // no answer, the connection stays open
 	Reset    bool              `json:"reset"`    // no answer, the connection is reset
 	Dribble  duration          `json:"dribble"`  // sends one byte in each interval
 }
 
-// Faults are the faults of a server: the key is a path, or a method and a path; `*` stands for anything, slashes too.
-// An object as value applies to every request, a list to one request after the other: when it is used up the server
-// behaves.
+// Faults are the faults of a server: the key is a path, or a method and a path; `*` matches anything, also slashes. An object
+// as value applies to every request, a list to one request after the other: after its end the server behaves.
 type Faults map[string]*FaultList
 
 // FaultList is the value of a path in [Faults].
@@ -45,7 +44,7 @@ type FaultList struct {
 	next  int
 }
 
-// UnmarshalJSON accepts one fault or a list of them.
+// UnmarshalJSON decodes one fault or a list of them.
 func (l *FaultList) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
@@ -69,7 +68,7 @@ func (l *FaultList) take() (Fault, bool) {
 	return l.list[l.next-1], true
 }
 
-// duration is a time.Duration written as in "50ms".
+// duration is a time.Duration that is written as in "50ms".
 type duration time.Duration
 
 func (d *duration) UnmarshalText(b []byte) error {
@@ -93,7 +92,7 @@ func (f Faults) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// match finds the fault for a request; the longest key is the most particular one.
+// match returns the fault for a request; the longest key takes precedence.
 func (f Faults) match(r *http.Request) (Fault, bool) {
 	keys := slices.Sorted(maps.Keys(f))
 	slices.SortStableFunc(keys, func(a, b string) int { return len(b) - len(a) })
@@ -111,7 +110,7 @@ func (f Faults) match(r *http.Request) (Fault, bool) {
 	return Fault{}, false
 }
 
-// matches is path.Match with a `*` that also stands for slashes.
+// matches is path.Match with a `*` that also matches slashes.
 func matches(pattern, p string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(p, "/", "\x01"))
 	return ok && err == nil
@@ -142,7 +141,7 @@ func (f Fault) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 	}
 }
 
-// answer is the answer as it would be sent if the connection were good.
+// answer returns the answer that a good connection would send.
 func (f Fault) answer(r *http.Request, next http.Handler) *httptest.ResponseRecorder {
 	res := httptest.NewRecorder()
 	switch {
@@ -167,7 +166,7 @@ func (f Fault) answer(r *http.Request, next http.Handler) *httptest.ResponseReco
 	return res
 }
 
-// send writes the body as far as the fault lets it.
+// send writes the body as far as the fault allows it.
 func (f Fault) send(w http.ResponseWriter, r *http.Request, body []byte) {
 	switch {
 	case f.Truncate != nil:
@@ -210,7 +209,7 @@ func dribble(w http.ResponseWriter, r *http.Request, body []byte, every time.Dur
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
-// reset closes the connection in the way that the other side reads as "connection reset by peer".
+// reset closes the connection so that the other side reads "connection reset by peer".
 func reset(w http.ResponseWriter) {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 	"strings"
 )
 
-// GCS is fake-gcs-server, an emulator of Google Cloud Storage, behind a door that wants an access token, which the
-// emulator does not, and that gives listings in pages. Tokens come from a token server that knows one service account.
+// GCS is fake-gcs-server, an emulator of Google Cloud Storage, with an access control that requires an access token and
+// returns listings in pages, unlike the emulator. A token server that knows one service account issues the tokens.
 type GCS struct {
 	*program
 	Issuer
 
 	Handler http.Handler // the object store
 	Tokens  http.Handler // the token server
-	Key     []byte       // of the service account: the JSON that Google hands out
-	Other   []byte       // a key that the token server does not know
+	Key     []byte       // of the service account: the JSON file that Google provides
+	Other   []byte       // a key that is unknown to the token server
 
 	Anonymous bool // no login is needed to read
 
@@ -36,7 +36,7 @@ type GCS struct {
 	public   *rsa.PublicKey
 }
 
-// StartGCS starts a server of its own, whose token server will be at this URL.
+// StartGCS starts a server, whose token server will be at this URL.
 func StartGCS(tokenURL string) (*GCS, error) {
 	g := &GCS{}
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -78,7 +78,7 @@ func serviceAccount(key *rsa.PrivateKey, tokenURL string) ([]byte, error) {
 	})
 }
 
-// token gives a token for an assertion that the service account's key has signed.
+// token issues a token for an assertion that the service account's key signed.
 func (g *GCS) token(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if !g.signed(r.FormValue("assertion")) {
@@ -112,7 +112,7 @@ func (g *GCS) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listing cuts the emulator's listing into pages.
+// listing divides the emulator's listing into pages.
 func (g *GCS) listing(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	size, _ := strconv.Atoi(query.Get("maxResults"))

@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// Git is a repository with a working tree, made with the git program, which tests of Git sources need.
+// Git is a repository with a working tree. It requires the git program, as the tests of Git sources do.
 type Git struct {
 	Dir     string
 	commits int
 	Env     []string // more variables
 }
 
-// NewGit makes a repository in a directory, with the branch main.
+// NewGit creates a repository in a directory, with the branch main.
 func NewGit(dir string) (*Git, error) {
 	g := &Git{Dir: dir}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -33,7 +33,7 @@ func NewGit(dir string) (*Git, error) {
 	return g, err
 }
 
-// Run runs git without any user's configuration, and returns what it prints.
+// Run runs git without the configuration of a user, and returns its output.
 func (g *Git) Run(args ...string) (string, error) {
 	cmd := exec.CommandContext(context.Background(), "git", args...)
 	cmd.Dir = g.Dir
@@ -58,8 +58,8 @@ func gitEnv() []string {
 	}
 }
 
-// Commit writes files, of which an empty content removes one, and commits everything. Each commit is an hour younger
-// than the one before. It returns the hash.
+// Commit writes files, removes those with empty content, and commits everything. Each commit is an hour younger than the one
+// before. It returns the hash.
 func (g *Git) Commit(message string, files map[string]string, flags ...string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := g.Write(name, files[name]); err != nil {
@@ -89,8 +89,8 @@ func (g *Git) Write(name, content string) error {
 	return os.WriteFile(file, []byte(content), 0o644)
 }
 
-// GitHTTP serves the repositories below a directory with Git's own program for that. With a user, USER:PASSWORD, it
-// demands these credentials.
+// GitHTTP serves the repositories below a directory with git-http-backend. With a user, USER:PASSWORD, it requires these
+// credentials.
 func GitHTTP(root, user string) (http.Handler, error) {
 	out, err := exec.CommandContext(context.Background(), "git", "--exec-path").Output()
 	if err != nil {

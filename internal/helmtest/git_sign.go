@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A GitSigner makes a signature of the content of a commit or a tag.
+// A GitSigner signs the content of a commit or a tag.
 type GitSigner interface {
 	SignGit(payload []byte) ([]byte, error)
 }
 
-// SignCommit puts a signed commit in the place of the last one. The signature is of another message if it is forged.
+// SignCommit replaces the last commit by a signed one. If it is forged, the signature is that of another message.
 func (g *Git) SignCommit(by GitSigner, forged bool) error {
 	commit, err := g.Run("cat-file", "commit", "HEAD")
 	if err != nil {
@@ -35,8 +35,8 @@ func (g *Git) SignCommit(by GitSigner, forged bool) error {
 	return err
 }
 
-// SignTag makes an annotated tag of the last commit, without a signature if there is no signer. It stands under another
-// name than the signed one if the two differ.
+// SignTag creates an annotated tag of the last commit, without a signature if there is no signer. If name and signed differ,
+// the tag has another name than its signature.
 func (g *Git) SignTag(name, signed string, by GitSigner) error {
 	commit, err := g.Run("rev-parse", "HEAD")
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// GitSSH is an SSH server that lets one key read the repositories below a directory.
+// GitSSH is an SSH server that gives one key read access to the repositories below a directory.
 type GitSSH struct {
-	Identity   []byte // PEM, of the key that may
-	Encrypted  []byte // the same, which SSHPassphrase opens
+	Identity   []byte // PEM, of the accepted key
+	Encrypted  []byte // the same, encrypted with SSHPassphrase
 	KnownHosts []byte // a line for known_hosts
-	User       string // who logged in last
+	User       string // the last user who logged in
 
 	root     string
 	version2 bool
@@ -29,8 +29,8 @@ type GitSSH struct {
 	listener net.Listener
 }
 
-// ServeGitSSH starts a server at addr, a name and port. Without version2 it lets clients set no variables, as many
-// servers do, so that they speak the old version of the protocol.
+// ServeGitSSH starts a server at addr, a name and port. Without version2 clients cannot set variables, as on many servers, so
+// that they use the old version of the protocol.
 func ServeGitSSH(n *Network, addr, root string, version2 bool) (*GitSSH, error) {
 	_, host, err := NewSSHKey("")
 	if err != nil {
@@ -68,10 +68,10 @@ func ServeGitSSH(n *Network, addr, root string, version2 bool) (*GitSSH, error) 
 	return s, nil
 }
 
-// SSHPassphrase opens the encrypted identities.
+// SSHPassphrase is the passphrase of the encrypted identities.
 const SSHPassphrase = "ssh-passphrase-of-the-tests"
 
-// unknownHost is a line for known_hosts that names another key for a host.
+// unknownHost returns a line for known_hosts with another key for a host.
 func unknownHost(host string) ([]byte, error) {
 	_, key, err := NewSSHKey("")
 	if err != nil {
@@ -91,7 +91,7 @@ func knownHost(addr string) string {
 	return "[" + host + "]:" + port
 }
 
-// NewSSHKey makes a key that no server knows, PEM, encrypted if there is a passphrase.
+// NewSSHKey returns a new key that no server knows, in PEM, encrypted if there is a passphrase.
 func NewSSHKey(passphrase string) ([]byte, ssh.Signer, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *GitSSH) session(channel ssh.Channel, asks <-chan *ssh.Request) {
 	}
 }
 
-// run runs upload-pack, and nothing else.
+// run runs upload-pack. It refuses other commands.
 func (s *GitSSH) run(channel ssh.Channel, command string, env []string) {
 	status := struct{ Code uint32 }{128}
 	dir, ok := strings.CutPrefix(command, "git-upload-pack '")
@@ -177,7 +177,7 @@ func (s *GitSSH) run(channel ssh.Channel, command string, env []string) {
 		dir = strings.ReplaceAll(strings.TrimSuffix(dir, "'"), `'\''`, "'")
 		cmd := exec.CommandContext(context.Background(), "git", "upload-pack", filepath.Join(s.root, filepath.FromSlash(dir)))
 		cmd.Env, cmd.Stdout, cmd.Stderr = env, channel, channel.Stderr()
-		// With the channel as its Stdin the command would not end before the client has closed it.
+		// With the channel as its Stdin the command would not end before the client closes it.
 		if in, err := cmd.StdinPipe(); err == nil && cmd.Start() == nil {
 			go func() {
 				_, _ = io.Copy(in, channel)

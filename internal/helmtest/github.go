@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// What GitHub knows of the App of the tests.
+// The identity of the App of the tests at GitHub.
 const (
 	GitHubAppID        = "12345"
 	GitHubInstallation = "678"
 	GitHubOwner        = "someone"
 )
 
-// GitHub is the part of GitHub's interface that gives an App the tokens of its installation, and a door for repositories
-// that only these open.
+// GitHub is the part of GitHub's API that gives an App the tokens of its installation, and an access control for repositories
+// that accepts only these tokens.
 type GitHub struct {
 	Issuer
 
@@ -31,7 +31,7 @@ type GitHub struct {
 	public *rsa.PublicKey
 }
 
-// NewGitHub makes an App.
+// NewGitHub returns an App with a new key.
 func NewGitHub() (*GitHub, error) {
 	g := &GitHub{}
 	for _, into := range []*[]byte{&g.Other, &g.Key} {
@@ -45,7 +45,7 @@ func NewGitHub() (*GitHub, error) {
 	return g, nil
 }
 
-// ServeHTTP is the interface.
+// ServeHTTP serves the API.
 func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if err := g.claim(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")); err != nil {
@@ -65,7 +65,7 @@ func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// claim says why a claim to be the App is invalid.
+// claim returns an error if a claim to be the App is invalid.
 func (g *GitHub) claim(token string) error {
 	var claims struct {
 		Iss string `json:"iss"`
@@ -85,7 +85,7 @@ func (g *GitHub) claim(token string) error {
 	return nil
 }
 
-// Door lets in who has a token.
+// Door returns a handler that requires a token.
 func (g *GitHub) Door(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "x-access-token" || !slices.Contains(g.Issued(), password) {
@@ -97,7 +97,7 @@ func (g *GitHub) Door(next http.Handler) http.Handler {
 	})
 }
 
-// data is what a Secret with an App's data holds.
+// data returns the data of a Secret of the App.
 func (g *GitHub) data(api string, ca []byte) map[string][]byte {
 	return map[string][]byte{
 		"githubAppID": []byte(GitHubAppID), "githubAppInstallationID": []byte(GitHubInstallation),
@@ -105,8 +105,8 @@ func (g *GitHub) data(api string, ca []byte) map[string][]byte {
 	}
 }
 
-// Secrets are those of the App by its name: `NAME-app`; with the owner of the installation, `NAME-owner`; and some that are
-// refused.
+// Secrets returns the Secrets of the App by name: `NAME-app`; with the owner of the installation, `NAME-owner`; and some that
+// are refused.
 func (g *GitHub) Secrets(name, api string, ca []byte) map[string][]byte {
 	files := map[string][]byte{}
 	add := func(suffix string, change func(map[string][]byte)) {

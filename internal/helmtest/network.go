@@ -1,8 +1,8 @@
 // Package helmtest serves charts from real servers on loopback, filled from a directory tree.
-// It is for tests only: nothing that is built into the program may import it.
+// It is for tests only: the program must not import it.
 //
-// The servers have names of their own (repo.test, registry.test) on a [Network], so that what a test sends and prints
-// does not depend on the port that the system happened to give.
+// The servers have their own names (repo.test, registry.test) on a [Network], so that the requests and output of a test
+// do not depend on the port that the system happened to give.
 package helmtest
 
 import (
@@ -18,19 +18,19 @@ import (
 	"syscall"
 )
 
-// Network maps names such as "repo.test:80" to listeners on loopback. It is the whole internet of a test: what is not in
-// it does not exist.
+// Network maps names such as "repo.test:80" to listeners on loopback. It is the whole internet of a test: other hosts do not
+// exist.
 type Network struct {
 	mu    sync.Mutex
 	addrs map[string]string
 }
 
-// NewNetwork returns a network without any hosts.
+// NewNetwork returns a network without hosts.
 func NewNetwork() *Network {
 	return &Network{addrs: map[string]string{}}
 }
 
-// ParseNetwork reads what [Network.String] wrote, in another process.
+// ParseNetwork parses the output of [Network.String], in another process.
 func ParseNetwork(s string) (*Network, error) {
 	n := NewNetwork()
 	for pair := range strings.FieldsSeq(s) {
@@ -75,15 +75,15 @@ func listen(addr string) (net.Listener, error) {
 	return c.Listen(context.Background(), "tcp", addr)
 }
 
-// Refuse names a host at which nothing listens.
+// Refuse adds a host that refuses connections.
 func (n *Network) Refuse(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.addrs[name] = "refused"
 }
 
-// Dial connects to a host of the network or to a loopback address, and to nothing else: other ports of a known host
-// refuse the connection, other hosts have no address.
+// Dial connects to a host of the network or to a loopback address. Other ports of a known host refuse the connection, other
+// hosts have no address.
 func (n *Network) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -133,7 +133,7 @@ type name string
 func (name) Network() string  { return "tcp" }
 func (n name) String() string { return string(n) }
 
-// namedConn hides the loopback address: for the program under test the host is out in the world.
+// namedConn hides the loopback address from the program under test.
 type namedConn struct {
 	net.Conn
 	remote name

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// Networkless reports whether the kernel gives a process of this user a network of its own.
+// Networkless reports whether the kernel can give a process of this user a separate network.
 func Networkless() bool {
 	for _, flags := range []uintptr{syscall.CLONE_NEWNET, syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER} {
 		cmd := exec.Command("/bin/true")

@@ -7,8 +7,8 @@ import (
 )
 
 // gcsKind serves a GCS server whose bucket charts has the files of the directory, and its token server at token.test. A
-// further directory for the same server replaces them. NAME.yaml is the Secret with its key, NAME-other.yaml one with a
-// key that is not.
+// further directory for the same server replaces them. NAME.yaml is the Secret with its key, NAME-other.yaml a Secret with an
+// unknown key.
 func gcsKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	g, again := w.gcs[name]
 	if !again {
@@ -39,9 +39,8 @@ func (w *World) startGCS(name string) (*GCS, error) {
 }
 
 // azureKind serves an Azure account whose container charts has the files of the directory, and its login server at
-// https://login.test if it speaks TLS. A further directory for the same server replaces them. NAME.yaml is a Secret with
-// the account's key, NAME-sas.yaml one with a shared access signature, NAME-client.yaml one with the client that may log
-// in.
+// https://login.test if it uses TLS. A further directory for the same server replaces them. NAME.yaml is a Secret with the
+// account's key, NAME-sas.yaml one with a shared access signature, NAME-client.yaml one with the client that may log in.
 func azureKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	a, again := w.azure[name]
 	if !again {

@@ -17,13 +17,13 @@ import (
 	"github.com/rogpeppe/go-internal/lockedfile"
 )
 
-// A program is a server in a process of its own.
+// A program is a server in a separate process.
 type program struct {
 	cmd *exec.Cmd
-	dir string // its own
+	dir string // temporary
 }
 
-// startProgram starts a server and waits until it listens. The arguments are given where it is to listen.
+// startProgram starts a server and waits until it listens. Args returns its arguments for an address and a directory.
 func startProgram(module, name string, args func(addr, dir string) ([]string, error)) (*program, http.Handler, error) {
 	file, err := buildProgram(module, name)
 	if err != nil {
@@ -38,7 +38,7 @@ func startProgram(module, name string, args func(addr, dir string) ([]string, er
 		p.Close()
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	// The name that a client has signed is in the Host header, which stays.
+	// The Host header stays, because the client signed it.
 	return p, &httputil.ReverseProxy{
 		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", addr, r.In.Host },
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
@@ -61,7 +61,7 @@ func (p *program) start(file string, args func(addr, dir string) ([]string, erro
 	return addr, await(addr)
 }
 
-// Close ends the server and forgets what it holds.
+// Close stops the server and removes its files.
 func (p *program) Close() {
 	if p.cmd != nil && p.cmd.Process != nil {
 		_ = p.cmd.Process.Kill()
@@ -99,7 +99,7 @@ func await(addr string) error {
 }
 
 // buildProgram returns the program, a tool of the module in the directory beside this file, which is built once for each
-// version of it, however many packages are tested at a time.
+// version of it, also if several packages are tested at a time.
 func buildProgram(module, name string) (string, error) {
 	_, file, _, _ := runtime.Caller(0)
 	module = filepath.Join(filepath.Dir(file), module)
@@ -139,6 +139,6 @@ func buildProgram(module, name string) (string, error) {
 	return program, os.Rename(fresh, program)
 }
 
-// Helm is the Helm 3 that renders charts in tests, Helm4 a Helm 4.
+// Helm returns the Helm 3 that renders charts in tests, Helm4 a Helm 4.
 func Helm() (string, error)  { return buildProgram("helm", "helm.sh/helm/v3/cmd/helm") }
 func Helm4() (string, error) { return buildProgram("helm4", "helm.sh/helm/v4/cmd/helm") }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Proxy returns an HTTP proxy that reaches the hosts of the network: CONNECT for https, absolute URIs for http. With a
-// user, USER:PASSWORD, it demands these credentials.
+// Proxy returns an HTTP proxy that reaches the hosts of the network: CONNECT for https, absolute URIs for http. With a user,
+// USER:PASSWORD, it requires these credentials.
 func Proxy(n *Network, user string) http.Handler {
 	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {

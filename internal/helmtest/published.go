@@ -17,40 +17,40 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 )
 
-// Published is one chart version in a repository or registry: its archive, and what the index or manifest says of it.
+// Published is one chart version in a repository or registry: its archive, and its entry in the index or manifest.
 type Published struct {
 	Repository string // path in an OCI registry, with the chart's name
 	Metadata   chart.Metadata
 	Archive    []byte
 	Created    time.Time
-	Digest     string   // as in an index; empty: none
+	Digest     string   // as in an index; empty without a digest
 	URLs       []string // as in an index
 	Removed    bool
 
 	Tag        string // in an OCI registry
-	MediaType  string // of the chart layer; "-": there is none
+	MediaType  string // of the chart layer; "-" without a layer
 	ConfigType string
-	Index      bool // the tag is of an image index
-	Provenance bool // there is a provenance layer
-	// ProvenanceFile is what is in that layer, which is there then, if it is to be something else than a few words.
+	Index      bool // the tag refers to an image index
+	Provenance bool // with a provenance layer
+	// ProvenanceFile is the content of the provenance layer, which it implies, "" for a few words.
 	ProvenanceFile []byte
 	SizeLie        int64 // is added to the size of the layers in the manifest
 }
 
-// ReadPublished reads what a directory has to offer: the charts in its subdirectories, whose path is the repository in
-// a registry, and those that its file `charts` lists. Each line of that is
+// ReadPublished reads the charts of a directory: those in its subdirectories, whose path is the repository in
+// a registry, and those in its file `charts`. Each line of the file is
 //
 //	[repository/]name version [option...]
 //
-// for the fixture of this name and version, or else for a small chart. Charts come in the order of the file, those from
-// directories first. Options:
+// for the fixture of this name and version, or else for a small chart. Charts are in the order of the file, after those of
+// directories. Options:
 //
-//	created=TIME digest=none|STRING url=URL removed deprecated   what the index says
-//	chart=NAME@VERSION                                           the archive holds that chart
+//	created=TIME digest=none|STRING url=URL removed deprecated   content of the index
+//	chart=NAME@VERSION                                           the archive contains that chart
 //	apiversion=v1
-//	entry=PATH fill=PATH:SIZE random=PATH:SIZE entries=N         more entries: a few bytes, so many zeros, so many
-//	symlink=PATH:TARGET hardlink=PATH:TARGET device=PATH         random bytes, so many empty files, links, a device
-//	tag=TAG layer=MEDIATYPE|- config=MEDIATYPE index provenance sizelie=N   what the registry holds
+//	entry=PATH fill=PATH:SIZE random=PATH:SIZE entries=N         more entries: a few bytes, SIZE zeros, SIZE
+//	symlink=PATH:TARGET hardlink=PATH:TARGET device=PATH         random bytes, N empty files, links, a device
+//	tag=TAG layer=MEDIATYPE|- config=MEDIATYPE index provenance sizelie=N   content of the registry
 //
 // The PATHs are those of the archive, so they start with the chart's name if they are to be inside of it.
 func ReadPublished(dir string) ([]Published, error) {
@@ -75,7 +75,7 @@ func ReadPublished(dir string) ([]Published, error) {
 	return list, nil
 }
 
-// publishedDirs packages every directory with a Chart.yaml that is not inside of another chart.
+// publishedDirs packages every directory with a Chart.yaml that is not inside another chart.
 func publishedDirs(dir string) ([]Published, error) {
 	var list []Published
 	root := os.DirFS(dir)
@@ -100,7 +100,7 @@ func publishedDirs(dir string) ([]Published, error) {
 	return list, err
 }
 
-// publish is what `helm package` followed by `helm repo index`, or `helm push`, make of a chart.
+// publish returns the result of `helm package` followed by `helm repo index`, or of `helm push`.
 func (c Chart) publish(repository string, extra ...Entry) (Published, error) {
 	m, err := c.Metadata()
 	if err != nil {
@@ -126,7 +126,7 @@ func hexDigest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// fixtureOrNew is the chart that a line of a chart list means.
+// fixtureOrNew returns the chart for a line of a chart list.
 func fixtureOrNew(name, version string) Chart {
 	if c := Fixture(name); c != nil {
 		if m, err := c.Metadata(); err == nil && m.Version == version {
@@ -176,7 +176,7 @@ func parsePublished(fields []string) (Published, error) {
 	return p, p.describe(index)
 }
 
-// parseEntries returns the archive entries that an option asks for, if it is of this sort.
+// parseEntries returns the archive entries of an option, nil for other options.
 func parseEntries(key, value string) ([]Entry, error) {
 	file, arg, _ := strings.Cut(value, ":")
 	e := Entry{Header: tar.Header{Name: file}}
@@ -213,14 +213,14 @@ func parseEntries(key, value string) ([]Entry, error) {
 	return []Entry{e}, nil
 }
 
-// noise is the same bytes each time, which do not compress.
+// noise returns bytes that do not compress, the same each time.
 func noise(size int64) []byte {
 	b := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(b) // never fails
 	return b
 }
 
-// describe applies the options that leave the archive alone.
+// describe applies the options that do not change the archive.
 func (p *Published) describe(fields []string) error {
 	var urls []string
 	for _, word := range fields {

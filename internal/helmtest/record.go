@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Request is one request as a server saw it.
+// Request is one request that a server received.
 type Request struct {
 	Method string
 	Host   string
@@ -20,7 +20,7 @@ type Request struct {
 	awaited bool
 }
 
-// String is one line: method, URI, status, and the credentials that came with the request, in clear.
+// String returns one line: method, URI, status, and the credentials that came with the request, in clear.
 func (r Request) String() string {
 	status := "-"
 	if r.Status != 0 {
@@ -29,7 +29,7 @@ func (r Request) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", r.Method, r.URI, status, credentials(r.Header)))
 }
 
-// credentials shows Basic credentials decoded, and of a bearer token only that there was one: tokens are random.
+// credentials returns Basic credentials decoded, and only the scheme of a bearer token: tokens are random.
 func credentials(h http.Header) string {
 	for _, key := range []string{"Authorization", "Proxy-Authorization"} {
 		kind, value, _ := strings.Cut(h.Get(key), " ")
@@ -51,7 +51,7 @@ type Log struct {
 	waiting  []chan struct{} // closed at the next request
 }
 
-// Await returns when there is a request with this method and URI that no other call has waited for.
+// Await returns once there is a request with this method and URI that no other call has waited for.
 func (l *Log) Await(method, uri string) {
 	l.await(func() bool {
 		for _, r := range l.requests {
@@ -64,7 +64,7 @@ func (l *Log) Await(method, uri string) {
 	})
 }
 
-// AwaitCount returns when there have been n requests.
+// AwaitCount returns once there have been n requests.
 func (l *Log) AwaitCount(n int) {
 	l.await(func() bool { return len(l.requests) >= n })
 }
@@ -124,7 +124,7 @@ func Strings(requests []Request) []string {
 	return slices.Clip(lines)
 }
 
-// Record returns a handler that notes each request before it passes it on.
+// Record returns a handler that records each request before it passes it on.
 func (l *Log) Record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		uri := r.RequestURI
@@ -137,7 +137,7 @@ func (l *Log) Record(next http.Handler) http.Handler {
 	})
 }
 
-// recorder notes the status when it is sent, so that a client that has the answer finds it in the log.
+// recorder records the status when it is sent, so that a client that has the answer finds it in the log.
 type recorder struct {
 	http.ResponseWriter
 	log *Log

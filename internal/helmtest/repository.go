@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Repository is a Helm repository: paths to content. Paths are as in a URL, unescaped, with a slash in front.
+// Repository is a Helm repository: paths to content. Paths are as in a URL, unescaped, with a leading slash.
 type Repository map[string][]byte
 
-// ReadRepository reads the charts of a directory (see [ReadPublished]) and makes an index.yaml for them. Other files of
-// the directory are served as they are, also in place of a generated one of the same name; configuration files and
-// chart sources are not served.
+// ReadRepository reads the charts of a directory (see [ReadPublished]) and makes an index.yaml for them. Other files of the
+// directory are served unchanged, also instead of a generated one of the same name; configuration files and chart sources are
+// not served.
 func ReadRepository(dir string) (Repository, error) {
 	list, err := ReadPublished(dir)
 	if err != nil {
@@ -52,7 +52,7 @@ func ReadRepository(dir string) (Repository, error) {
 	return r, err
 }
 
-// below returns the repository as it is when the URL has a path.
+// below returns the repository for a URL with a path.
 func (r Repository) below(prefix string) Repository {
 	moved := Repository{}
 	for p, content := range r {
@@ -61,8 +61,8 @@ func (r Repository) below(prefix string) Repository {
 	return moved
 }
 
-// NewRepository makes a repository with a generated index.yaml. Archives are served at their relative URLs; those with
-// absolute URLs alone are served too, under their usual name, for another host to redirect to.
+// NewRepository makes a repository with a generated index.yaml. Archives are served at their relative URLs. Archives with only
+// absolute URLs are served too, under their usual name, for another host to redirect to.
 func NewRepository(list []Published) (Repository, error) {
 	index, err := Index(list)
 	if err != nil {
@@ -101,12 +101,12 @@ func (r Repository) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// unmodified names the version of a file in the answer, by a strong tag, one that is weak, or the time of the last change,
-// and reports whether the request has that one.
+// unmodified adds the version of a file to the answer, as a strong tag, a weak tag, or the time of the last change, and
+// reports whether the request has the same version.
 func unmodified(answer, request http.Header, kind string, body []byte) bool {
 	sum := sha256.Sum256(body)
 	if kind == "modified" {
-		// Another time for other bytes, all of them long ago.
+		// Different bytes have different times, all of them long ago.
 		at := time.Unix(int64(binary.BigEndian.Uint32(sum[:])/4), 0).UTC().Format(http.TimeFormat)
 		answer.Set("Last-Modified", at)
 		return request.Get("If-Modified-Since") == at
@@ -135,7 +135,7 @@ type entry struct {
 	Digest  string    `json:"digest,omitempty"`
 }
 
-// Index makes an index.yaml of the charts, the versions of each in the order of the list.
+// Index returns an index.yaml of the charts, the versions of each in the order of the list.
 func Index(list []Published) ([]byte, error) {
 	entries := map[string][]entry{}
 	for _, p := range list {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// The keys that the S3 server knows.
+// The keys of the S3 server.
 const (
 	S3AccessKey = "S3ACCESSKEY"
 	S3SecretKey = "s3-secret-key-of-the-tests"
@@ -15,11 +15,10 @@ const (
 // S3 is versitygw, a real S3 server, which keeps its buckets as directories.
 type S3 struct {
 	*program
-	Handler http.Handler // what it answers, to be served at a name of a [Network]
+	Handler http.Handler // to be served at a name of a [Network]
 }
 
-// StartS3 starts a server of its own. The first time it takes minutes, to build it; later runs find it in the user's
-// cache.
+// StartS3 starts a server. The first call takes minutes, to build it; later runs find it in the user's cache.
 func StartS3() (*S3, error) {
 	p, h, err := startProgram("s3server", "github.com/versity/versitygw/cmd/versitygw", func(addr, dir string) ([]string, error) {
 		meta, buckets := filepath.Join(dir, "meta"), filepath.Join(dir, "buckets")

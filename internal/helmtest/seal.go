@@ -16,11 +16,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sealedAt is when files were encrypted, which is part of what is authenticated.
+// sealedAt is the time of encryption, which is part of the authenticated data.
 const sealedAt = "2026-01-02T03:04:05Z"
 
-// Seal encrypts a YAML document as SOPS does, for an age identity: the values of the fields whose name, or that of a
-// parent, matches the pattern.
+// Seal encrypts a YAML document as SOPS does, for an age identity: the values of the fields whose name, or that of a parent,
+// matches the pattern.
 func Seal(text []byte, pattern, identity string) ([]byte, error) {
 	who, err := age.ParseX25519Identity(identity)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// Server is a server of a [Network]. Each request is first noted in its log, then perhaps spoilt, then answered.
+// Server is a server of a [Network]. Each request is recorded in its log, then perhaps disturbed by a fault, then answered.
 type Server struct {
 	Addr string // name and port in the network
 	URL  string // scheme and name, without the port if it is the scheme's own
@@ -22,7 +22,7 @@ type Server struct {
 	http    *http.Server
 }
 
-// Serve starts a server at addr, a name and port, which answers until Close. The TLS configuration may be nil.
+// Serve starts a server at addr, a name and port, which runs until Close. The TLS configuration may be nil.
 func Serve(n *Network, addr string, secure *tls.Config, h http.Handler) (*Server, error) {
 	l, err := n.Listen(addr)
 	if err != nil {
@@ -34,7 +34,7 @@ func Serve(n *Network, addr string, secure *tls.Config, h http.Handler) (*Server
 	return s, nil
 }
 
-// Use gives the server another handler for the requests to come.
+// Use replaces the handler for later requests.
 func (s *Server) Use(h http.Handler) { s.handler.Store(&h) }
 
 func (s *Server) serve(l net.Listener) {
@@ -48,10 +48,10 @@ func (s *Server) serve(l net.Listener) {
 	go func() { _ = srv.ServeTLS(l, "", "") }()
 }
 
-// Close ends the server and cuts its connections. Others are refused from now on.
+// Close stops the server and closes its connections. New ones are refused.
 func (s *Server) Close() { _ = s.http.Close() }
 
-// Restart lets a closed server go on at the same place.
+// Restart starts a closed server again at the same address.
 func (s *Server) Restart() error {
 	l, err := listen(s.real)
 	if err != nil {
@@ -72,7 +72,7 @@ func baseURL(addr string, secure bool) string {
 	return scheme + "://" + addr
 }
 
-// BasicAuth demands USER:PASSWORD for every request; with an empty string it demands nothing.
+// BasicAuth returns a handler that requires USER:PASSWORD for every request, or next if user is empty.
 func BasicAuth(user string, next http.Handler) http.Handler {
 	if user == "" {
 		return next

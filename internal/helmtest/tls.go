@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// CA is a certificate authority made for one test.
+// CA is a certificate authority for one test.
 type CA struct {
 	Cert []byte // PEM
 	cert *x509.Certificate
@@ -32,8 +32,7 @@ type CA struct {
 // Pair is a certificate with its key, both PEM.
 type Pair struct{ Cert, Key []byte }
 
-// NewCA makes an authority. Certificates are valid from 1980 to 2099, under a fixed clock as well as under the real
-// one.
+// NewCA returns a new authority. Certificates are valid from 1980 to 2099, under a fixed clock as well as under the real one.
 func NewCA(commonName string) (*CA, error) {
 	tmpl := template(commonName)
 	tmpl.IsCA, tmpl.BasicConstraintsValid = true, true
@@ -63,7 +62,7 @@ func template(commonName string) *x509.Certificate {
 	}
 }
 
-// expired is in front of the name of a host whose certificate is valid no more.
+// expired is the prefix of the name of a host with an expired certificate.
 const expired = "expired "
 
 // Server returns a certificate for a host name or IP address.
@@ -118,14 +117,14 @@ func block(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// Pool returns a pool with this authority alone.
+// Pool returns a pool that contains only this authority.
 func (ca *CA) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
 	return pool
 }
 
-// ServerConfig is the TLS configuration of a server at host. With mutual it demands a client certificate of the same
+// ServerConfig returns the TLS configuration of a server at host. With mutual it requires a client certificate of the same
 // authority.
 func (ca *CA) ServerConfig(host string, mutual bool) (*tls.Config, error) {
 	p, err := ca.Server(host)
@@ -153,13 +152,13 @@ func Secret(name string, values map[string][]byte) []byte {
 	return []byte(b.String())
 }
 
-// Kit is what a script with TLS servers needs: the servers' authority, one that is not trusted, and a client of each.
+// Kit holds the authorities of a script with TLS servers: that of the servers, an untrusted one, and a client of each.
 type Kit struct {
 	CA, Other           *CA
 	Client, OtherClient Pair
 }
 
-// NewKit makes a kit.
+// NewKit returns a new kit.
 func NewKit() (*Kit, error) {
 	var k Kit
 	var err error
@@ -176,7 +175,7 @@ func NewKit() (*Kit, error) {
 	return &k, err
 }
 
-// Files returns the kit as files: PEM, and Secrets that are called as their file.
+// Files returns the kit as files: PEM, and Secrets that have the name of their file.
 func (k *Kit) Files() map[string][]byte {
 	tlsKeys := func(ca *CA, p Pair) map[string][]byte {
 		return map[string][]byte{"ca.crt": ca.Cert, "tls.crt": p.Cert, "tls.key": p.Key}

@@ -15,11 +15,11 @@ import (
 	keys "github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// gitKind serves the repository charts.git, whose branch main has the files of the directory. A further directory for
-// the same server is a further commit, or with a file `rewritten` the only one, as after a forced push: if that says pruned,
-// those before are not there any more. Each line of `tags` is a tag of the new commit. With a file `ssh` it is served over
-// SSH as well, at ssh://git@NAME.test/charts.git; NAME.yaml is the Secret for that. With a file `github` it is open to a GitHub App alone,
-// whose interface is at https://api.NAME.test.
+// gitKind serves the repository charts.git, whose branch main has the files of the directory. A further directory for the same
+// server is a further commit, or with a file `rewritten` the only one, as after a forced push: if that contains pruned,
+// earlier commits are removed. Each line of `tags` is a tag of the new commit. With a file `ssh` it is served over SSH as
+// well, at ssh://git@NAME.test/charts.git, with NAME.yaml as the Secret. With a file `github` only a GitHub App has access,
+// with its API at https://api.NAME.test.
 func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	root := w.state(name, dir)
 	g, err := NewGit(filepath.Join(root, "charts.git"))
@@ -77,7 +77,7 @@ func gitKind(w *World, name, dir string, c *Config) (http.Handler, error) {
 	return door(h), nil
 }
 
-// commit commits what was written of a directory.
+// commit commits the files of a directory.
 func commit(g *Git, dir string) error {
 	rewritten, err := os.ReadFile(filepath.Join(dir, "rewritten"))
 	if err == nil {
@@ -98,7 +98,7 @@ func commit(g *Git, dir string) error {
 	return err
 }
 
-// githubDoor is what stands before a repository: nothing, if its directory says nothing of GitHub.
+// githubDoor returns the access control of a repository, which is open if its directory has no file `github`.
 func (w *World) githubDoor(name, dir string) (func(http.Handler) http.Handler, error) {
 	if _, err := os.Stat(filepath.Join(dir, "github")); err == nil && w.github[name] == nil {
 		g, err := NewGitHub()
@@ -118,7 +118,7 @@ func (w *World) githubDoor(name, dir string) (func(http.Handler) http.Handler, e
 	return func(h http.Handler) http.Handler { return h }, nil
 }
 
-// serveSSH starts an SSH server for a repository, if its directory asks for one and there is none yet.
+// serveSSH starts an SSH server for a repository, unless it exists or the directory has no file `ssh`.
 func (w *World) serveSSH(name, root, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "ssh")); err != nil || w.ssh[name] != nil {
 		return nil
@@ -182,7 +182,7 @@ func bucketKind(w *World, name, dir string, _ *Config) (http.Handler, error) {
 	})
 }
 
-// within asks a handler without a network.
+// within sends requests to a handler without a network.
 type within struct{ http.Handler }
 
 func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -194,7 +194,7 @@ func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// eachFile visits the files of a directory that are not about how it is served.
+// eachFile visits the files of a directory, except those that configure the server.
 func eachFile(dir string, visit func(file string, data []byte) error) error {
 	root := os.DirFS(dir)
 	return fs.WalkDir(root, ".", func(file string, d fs.DirEntry, err error) error {
@@ -209,7 +209,7 @@ func eachFile(dir string, visit func(file string, data []byte) error) error {
 	})
 }
 
-// state is a directory beside the one that a server was first made of, where it keeps what shall outlive that.
+// state returns a directory for files that must survive a replacement, beside the first directory of the server.
 func (w *World) state(name, dir string) string {
 	if w.states[name] == "" {
 		w.states[name] = filepath.Join(filepath.Dir(dir), ".helmtest", name)

@@ -13,7 +13,7 @@ import (
 // Kind makes the handler of one kind of server from a directory. It may start further servers in the world.
 type Kind func(w *World, name, dir string, c *Config) (http.Handler, error)
 
-// World is the servers of one test.
+// World holds the servers of one test.
 type World struct {
 	Network *Network
 	Kit     *Kit
@@ -21,12 +21,12 @@ type World struct {
 	Servers map[string]*Server
 	Configs map[string]*Config
 
-	Realms map[string]string          // where the token server of a registry is
+	Realms map[string]string          // the address of the token server of a registry
 	Issued map[string]func() []string // the tokens for a registry
 
-	// SignGit, if it is there, signs what a Git repository has just got from a directory.
+	// SignGit, if it is not nil, signs the last commit of a Git repository, which has the files of a directory.
 	SignGit func(g *Git, dir string) error
-	// Files are what a test needs to log in: Secrets that are called as their file, and what else there is.
+	// Files are the files for logins: Secrets that have the name of their file, and keys.
 	Files map[string][]byte
 
 	states  map[string]string // directories, by server
@@ -38,7 +38,7 @@ type World struct {
 	github  map[string]*GitHub
 }
 
-// NewWorld returns a world without servers that knows Helm repositories ("repo"), proxies ("proxy"), Git servers ("git")
+// NewWorld returns a world without servers that supports Helm repositories ("repo"), proxies ("proxy"), Git servers ("git")
 // and object stores: S3 ("bucket"), Google's ("gcs"), Azure's ("azure").
 func NewWorld(kit *Kit) *World {
 	return &World{
@@ -71,7 +71,7 @@ func proxyKind(w *World, _, _ string, c *Config) (http.Handler, error) {
 	return Proxy(w.Network, c.Auth.Basic), nil
 }
 
-// Start makes a server of a directory.
+// Start starts a server with the files of a directory.
 func (w *World) Start(name, dir string) error {
 	c, err := ReadConfig(name, dir)
 	if err != nil {
@@ -88,7 +88,7 @@ func (w *World) Start(name, dir string) error {
 	return w.Serve(name, c, h)
 }
 
-// handler reads what a server of this name serves, with the faults in front of it.
+// handler returns the handler of a server of this name, with the faults in front of it.
 func (w *World) handler(name, dir string, c *Config) (http.Handler, error) {
 	for kind, read := range w.Kinds {
 		if strings.HasPrefix(name, kind) {
@@ -99,7 +99,7 @@ func (w *World) handler(name, dir string, c *Config) (http.Handler, error) {
 	return nil, errors.New("no such kind of server")
 }
 
-// Serve starts a server with a handler of one's own. Of the configuration it uses the address and TLS.
+// Serve starts a server with a given handler. It uses only the address and TLS of the configuration.
 func (w *World) Serve(name string, c *Config, h http.Handler) error {
 	var secure *tls.Config
 	if c.TLS {
@@ -119,7 +119,7 @@ func (w *World) Serve(name string, c *Config, h http.Handler) error {
 	return nil
 }
 
-// certificateHost is what the authority makes a server's certificate for.
+// certificateHost returns the host for which the authority issues a server's certificate.
 func certificateHost(cert, host string) string {
 	if cert == "expired" {
 		return expired + host
@@ -127,8 +127,8 @@ func certificateHost(cert, host string) string {
 	return cmp.Or(cert, host)
 }
 
-// Replace gives a server, which may have been closed, what another directory holds: content, credentials and faults.
-// Its address and TLS stay.
+// Replace gives a server, which may have been closed, the files of another directory: content, credentials and faults. Its
+// address and TLS stay.
 func (w *World) Replace(name, dir string) error {
 	s, ok := w.Servers[name]
 	if !ok {

@@ -18,7 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// Printed is what a console prints.
+// Printed collects the output of a console.
 type Printed struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -38,7 +38,7 @@ func (p *Printed) String() string {
 
 var errNoNetwork = errors.New("no network")
 
-// Worker returns a worker, and what its console prints.
+// Worker returns a worker, and the output of its console.
 func Worker() (*session.Worker, *Printed) {
 	printed := &Printed{}
 	getenv := func(string) string { return "" }
@@ -67,7 +67,7 @@ func Write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Read reads the manifests in a new directory with the files.
+// Read reads manifests from a new directory with these files.
 func Read(t *testing.T, w *session.Worker, o load.Options, files map[string]string) []*load.Input {
 	t.Helper()
 	o.Names, o.Recursive = []string{Write(t, files)}, true

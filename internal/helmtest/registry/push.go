@@ -50,19 +50,19 @@ func (r *Registry) Push(p *helmtest.Published) error {
 	return repo.Tag(context.Background(), manifest, p.Tag)
 }
 
-// pusher hands requests to the registry without a connection, with the credentials that it wants.
+// pusher sends requests to the registry without a connection, with the required credentials.
 type pusher struct {
 	registry   *Registry
 	repository string
 }
 
-// Transport reaches the registry as [Registry.Push] does, to put more into a repository.
+// Transport returns a transport that reaches the registry as [Registry.Push] does, to add more to a repository.
 func (r *Registry) Transport(repository string) http.RoundTripper { return pusher{r, repository} }
 
-// RoundTrip is Do.
+// RoundTrip calls Do.
 func (p pusher) RoundTrip(req *http.Request) (*http.Response, error) { return p.Do(req) }
 
-// Do answers a request.
+// Do sends a request to the registry.
 func (p pusher) Do(req *http.Request) (*http.Response, error) {
 	req = req.Clone(req.Context())
 	if a := p.registry.config.Auth.Basic; a != "" {
@@ -154,7 +154,7 @@ func push(repo *remote.Repository, mediaType string, b []byte) (ocispec.Descript
 	return d, nil
 }
 
-// Annotations are those that `helm push` gives a manifest.
+// Annotations returns the annotations that `helm push` adds to a manifest.
 func Annotations(m *chart.Metadata, created time.Time) map[string]string {
 	const prefix = "org.opencontainers.image."
 	a := maps.Clone(m.Annotations)

@@ -1,5 +1,5 @@
 // Package registry serves OCI registries on loopback, filled with charts: the CNCF distribution and, as a second
-// implementation, go-containerregistry's. It is for tests only, and apart from helmtest because of the weight of its
+// implementation, go-containerregistry's. It is for tests only, and separate from helmtest because of the weight of its
 // imports.
 package registry
 
@@ -27,16 +27,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// Kind makes a registry with the charts of a directory (see [helmtest.ReadPublished]). With "ggcr" in its file `kind` it
-// is go-containerregistry's, else the CNCF distribution. Credentials are basic or tokens; the server of these is started
-// in the world, at the host of the realm.
+// Kind makes a registry with the charts of a directory (see [helmtest.ReadPublished]). With "ggcr" in its file `kind` it is
+// go-containerregistry's, else the CNCF distribution. Credentials are basic or tokens; the token server is started in the
+// world, at the host of the realm.
 func Kind(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
 	return KindWith(Hooks{})(w, name, dir, c)
 }
 
-// Hooks put more into a registry than the charts of a directory.
+// Hooks add more to a registry than the charts of a directory.
 type Hooks struct {
-	// Change gets the charts before they are pushed, Add the registry when they are there. Both may be nil.
+	// Change is called with the charts before they are pushed, Add with the registry afterwards. Both may be nil.
 	Change func(charts []helmtest.Published, dir string) error
 	Add    func(r *Registry, dir string) error
 }
@@ -72,15 +72,15 @@ func KindWith(hooks Hooks) helmtest.Kind {
 	}
 }
 
-// Registry is a registry that can be filled whatever credentials it asks of others.
+// Registry is a registry that tests can fill regardless of the credentials that it requires.
 type Registry struct {
 	http.Handler
-	Tokens *TokenServer // nil unless it wants tokens
+	Tokens *TokenServer // nil unless it requires tokens
 
 	config *helmtest.Config
 }
 
-// Host is what clients call the registry: its name, without a port that is the scheme's own.
+// Host returns the name of the registry for clients, without the default port of the scheme.
 func (r *Registry) Host() string {
 	port := ":80"
 	if r.config.TLS {
@@ -121,13 +121,13 @@ func New(c *helmtest.Config) (*Registry, error) {
 	return r, nil
 }
 
-// silence turns off the log of the distribution, which has no other switch than the standard logger's.
+// silence turns off the log of the distribution, which only the standard logger can do.
 var silence = sync.OnceFunc(func() {
 	logrus.SetOutput(io.Discard)
 	logrus.SetLevel(logrus.PanicLevel)
 })
 
-// basicAuth is the distribution's htpasswd authentication, which wants its users in a file.
+// basicAuth returns the distribution's htpasswd authentication, which reads its users from a file.
 func basicAuth(user string) (configuration.Auth, error) {
 	name, password, _ := strings.Cut(user, ":")
 	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
@@ -141,7 +141,7 @@ func basicAuth(user string) (configuration.Auth, error) {
 	return configuration.Auth{"htpasswd": configuration.Parameters{
 		"realm": "helmtest",
 		"path":  file,
-		// The dummy that unknown users are compared with takes a long time otherwise.
+		// The default dummy hash, which unknown users are compared with, takes a long time.
 		"overrideDummyHash": hash,
 	}}, nil
 }
@@ -162,14 +162,14 @@ func tempFile(pattern string, content []byte) (string, error) {
 	return f.Name(), err
 }
 
-// Cleanup removes the files that registries of this process were given. Call it at the end of a TestMain.
+// Cleanup removes the files of this process's registries. Call it at the end of a TestMain.
 func Cleanup() {
 	if dir, err := tempDir(); err == nil {
 		_ = os.RemoveAll(filepath.Clean(dir))
 	}
 }
 
-// startTokenServer serves the realm: on the registry's own address, or else as a server of the world.
+// startTokenServer serves the realm, on the registry's address or as a further server of the world.
 func (r *Registry) startTokenServer(w *helmtest.World, registry string) error {
 	if r.Tokens == nil {
 		return nil

@@ -23,8 +23,8 @@ const (
 	keyID   = "helmtest"
 )
 
-// TokenServer issues the JSON web tokens that a registry of the distribution trusts: to GET with basic credentials, and
-// to POST with a password or a refresh token, as OAuth 2 has it.
+// TokenServer issues the JSON web tokens that a registry of the distribution trusts: to GET with basic credentials, and to
+// POST with a password or a refresh token, as in OAuth 2.
 type TokenServer struct {
 	helmtest.Issuer
 
@@ -46,7 +46,7 @@ func NewTokenServer(c *helmtest.Config) (*TokenServer, error) {
 	return s, err
 }
 
-// registryAuth is the side of the registry.
+// registryAuth returns the configuration of the registry.
 func (s *TokenServer) registryAuth() (configuration.Auth, error) {
 	keys := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: s.key.Public(), KeyID: keyID, Algorithm: "ES256", Use: "sig"}}}
 	b, err := json.Marshal(keys)
@@ -119,7 +119,7 @@ func (s *TokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// subject returns the user who asks, and whether the request is allowed.
+// subject returns the user of a request, and whether it is allowed.
 func (s *TokenServer) subject(r *http.Request) (string, bool) {
 	user, password, basic := r.BasicAuth()
 	switch {
@@ -133,7 +133,7 @@ func (s *TokenServer) subject(r *http.Request) (string, bool) {
 	return "", s.auth.Anonymous
 }
 
-// pullOnly drops the actions that only those get who may push.
+// pullOnly drops the actions that require the right to push.
 func pullOnly(scope string) string {
 	if i := strings.LastIndex(scope, ":"); i >= 0 && strings.HasPrefix(scope, "repository:") {
 		return scope[:i] + ":pull"
@@ -141,7 +141,7 @@ func pullOnly(scope string) string {
 	return scope
 }
 
-// problem answers in the format of the distribution specification.
+// problem writes an error in the format of the distribution specification.
 func problem(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

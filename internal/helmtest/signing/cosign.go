@@ -1,5 +1,5 @@
-// Package signing signs charts in a registry as cosign, notation and Helm do, with their own libraries.
-// It is for tests, and apart from helmtest because those libraries take long to build.
+// Package signing signs charts in a registry as cosign, notation and Helm do, with their libraries. It is for tests, and
+// separate from helmtest because those libraries take long to build.
 package signing
 
 import (
@@ -36,7 +36,7 @@ type Target struct {
 	Digest     string
 	Insecure   bool
 	Transport  http.RoundTripper
-	// Claim is the digest that the signature is about, if it is to be another one.
+	// Claim is the digest in the signature, if it differs from Digest.
 	Claim string
 }
 
@@ -66,7 +66,7 @@ type Key struct {
 	signer  signature.Signer
 }
 
-// NewKey makes a key of the type "ecdsa", "ecdsa384", "rsa" or "ed25519".
+// NewKey returns a new key of the type "ecdsa", "ecdsa384", "rsa" or "ed25519".
 func NewKey(kind string) (*Key, error) {
 	private, err := newPrivateKey(kind)
 	if err != nil {
@@ -122,7 +122,7 @@ func (k *Key) signClaim(t Target) (text, sig []byte, err error) {
 	return text, sig, err
 }
 
-// attach is what cosign does with a signature that it has made.
+// attach attaches a signature to the manifest, as cosign does.
 func (t Target) attach(text, sig []byte, o ...static.Option) error {
 	ref, err := t.name()
 	if err != nil {
@@ -179,7 +179,7 @@ func (t Target) attachBundle(b []byte) error {
 	return ociremote.WriteAttestationNewBundleFormat(ref, b, types.CosignSignPredicateType, t.options()...)
 }
 
-// envelopeSignature reads the one signature of an envelope.
+// envelopeSignature returns the only signature of an envelope.
 func envelopeSignature(envelope []byte) ([]byte, error) {
 	var e dsse.Envelope
 	if err := json.Unmarshal(envelope, &e); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// Earlier has keys and signatures made before the clock of the scripts stands still.
+// Earlier returns the configuration for keys and signatures that are older than the fixed clock of the scripts.
 func Earlier() *packet.Config {
 	return &packet.Config{Time: func() time.Time { return helmtest.Created }}
 }
@@ -42,13 +42,13 @@ func (k *PGPKey) Armored() ([]byte, error) {
 // An SSHKey signs commits and tags.
 type SSHKey struct{ signer ssh.Signer }
 
-// NewSSHKey makes a key.
+// NewSSHKey returns a new key.
 func NewSSHKey() (*SSHKey, error) {
 	_, signer, err := helmtest.NewSSHKey("")
 	return &SSHKey{signer}, err
 }
 
-// Authorized is the public key as a line of authorized_keys.
+// Authorized returns the public key as a line of authorized_keys.
 func (k *SSHKey) Authorized() []byte { return ssh.MarshalAuthorizedKey(k.signer.PublicKey()) }
 
 // SignGit signs a commit or a tag as `git -c gpg.format=ssh commit -S` does; the format is that of PROTOCOL.sshsig.

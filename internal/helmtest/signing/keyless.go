@@ -15,20 +15,20 @@ import (
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
-// Keyless says how a signature with a certificate is made. With Subject and Issuer alone the signature is valid.
+// Keyless holds the options of a signature with a certificate. With Subject and Issuer alone the signature is valid.
 type Keyless struct {
 	Subject, Issuer string
-	// NoSCT leaves the certificate log's promise out of the certificate.
+	// NoSCT omits the promise of the certificate log from the certificate.
 	NoSCT bool
-	// NoLog leaves the transparency log out.
+	// NoLog omits the entry in the transparency log.
 	NoLog bool
-	// OtherLog has the signature logged by a log that no one knows.
+	// OtherLog logs the signature in an unknown log.
 	OtherLog bool
-	// LoggedAfter is how long after the signature, which lasts ten minutes, it was logged.
+	// LoggedAfter is the time between the signature, whose certificate is valid for ten minutes, and its log entry.
 	LoggedAfter time.Duration
 	// Timestamp adds a timestamp of the authority. With it, NoPromise leaves the log only its proof, which has no time.
 	Timestamp, NoPromise bool
-	// LogOther logs something else in place of the payload.
+	// LogOther logs another payload.
 	LogOther bool
 }
 
@@ -122,7 +122,7 @@ func (s *Sigstore) SignBundle(t Target, k Keyless) error {
 	return t.attachBundle(b)
 }
 
-// hashedRecord is what Rekor keeps of a signature.
+// hashedRecord returns Rekor's record of a signature.
 func hashedRecord(text, sig, certificate []byte) map[string]any {
 	return map[string]any{"apiVersion": "0.0.1", "kind": "hashedrekord", "spec": map[string]any{
 		"data":      map[string]any{"hash": sha256Of(text)},
@@ -130,7 +130,7 @@ func hashedRecord(text, sig, certificate []byte) map[string]any {
 	}}
 }
 
-// dsseRecord is what Rekor keeps of a signed envelope.
+// dsseRecord returns Rekor's record of a signed envelope.
 func dsseRecord(envelope, statement, sig, certificate []byte) map[string]any {
 	return map[string]any{"apiVersion": "0.0.1", "kind": "dsse", "spec": map[string]any{
 		"envelopeHash": sha256Of(envelope),
@@ -144,7 +144,7 @@ func sha256Of(b []byte) map[string]any {
 	return map[string]any{"algorithm": "sha256", "value": hex.EncodeToString(sum[:])}
 }
 
-// logged is Rekor's answer to an entry: its index, the time, a promise and a proof.
+// logged returns Rekor's answer to an entry: its index, the time, a promise and a proof.
 func (s *Sigstore) logged(record map[string]any, k Keyless) (*models.LogEntryAnon, error) {
 	rekor := s.rekor
 	if k.OtherLog {

@@ -42,7 +42,7 @@ type Authority struct {
 	revoked     map[string]bool
 }
 
-// NewAuthority makes an authority with a root certificate.
+// NewAuthority returns an authority with a root certificate.
 func NewAuthority(name string) (*Authority, error) {
 	key, err := newPrivateKey("ecdsa")
 	if err != nil {
@@ -86,8 +86,8 @@ type Notary struct {
 	authority   *Authority
 }
 
-// Issue makes a notary whose certificate is valid for some days from a time on. OCSP is the URL of the server that
-// knows whether the certificate was revoked, and may be empty.
+// Issue returns a notary with a certificate that is valid for some days from a time on. OCSP is the URL of the server that
+// reports revoked certificates, and may be empty.
 func (a *Authority) Issue(name string, from time.Time, days int, ocspServer string) (*Notary, error) {
 	key, err := newPrivateKey("ecdsa")
 	if err != nil {
@@ -150,7 +150,7 @@ func (n *Notary) Sign(ctx context.Context, t Target, form string) error {
 	})
 }
 
-// SignAt pushes a signature that was made some time ago, and is to be trusted until expiry, if that is not zero.
+// SignAt pushes a signature with an earlier time, which is trusted until expiry, unless that is zero.
 func (n *Notary) SignAt(ctx context.Context, t Target, form string, at, expiry time.Time) error {
 	s, err := signature.NewLocalSigner(n.chain, n.key)
 	if err != nil {
@@ -175,7 +175,7 @@ func (n *Notary) SignAt(ctx context.Context, t Target, form string, at, expiry t
 	})
 }
 
-// notarize pushes what is signed for the target.
+// notarize pushes the envelope that sign returns for the target.
 func (t Target) notarize(ctx context.Context, form string, sign func(ocispec.Descriptor) ([]byte, error)) error {
 	repo, err := remote.NewRepository(t.Repository)
 	if err != nil {
@@ -202,7 +202,7 @@ func (t Target) notarize(ctx context.Context, form string, sign func(ocispec.Des
 	return err
 }
 
-// ocspRequest reads a request of either method.
+// ocspRequest parses a GET or POST request.
 func ocspRequest(r *http.Request) (*ocsp.Request, error) {
 	if r.Method == http.MethodPost {
 		b, err := io.ReadAll(r.Body)
@@ -218,7 +218,7 @@ func ocspRequest(r *http.Request) (*ocsp.Request, error) {
 	return ocsp.ParseRequest(b)
 }
 
-// decodeOCSPPath reads the request from the end of a path: it is base64, which may have slashes, and then escaped.
+// decodeOCSPPath decodes the request at the end of a path: it is base64, which may contain slashes, and escaped.
 func decodeOCSPPath(escaped string) ([]byte, error) {
 	text, err := url.PathUnescape(strings.TrimPrefix(escaped, "/"))
 	if err != nil {

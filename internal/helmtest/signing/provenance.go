@@ -13,7 +13,7 @@ import (
 // A PGPKey signs charts as `helm package --sign` does.
 type PGPKey struct{ entity *openpgp.Entity }
 
-// NewPGPKey makes a key for a name and an address.
+// NewPGPKey returns a new key for a name and an address.
 func NewPGPKey(name, address string, c *packet.Config) (*PGPKey, error) {
 	e, err := openpgp.NewEntity(name, "", address, c)
 	return &PGPKey{e}, err

@@ -19,8 +19,8 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/testing/ca"
 )
 
-// A Sigstore is a private Fulcio with its certificate log, a Rekor and a timestamp authority. The latter two are those
-// of sigstore-go's testing CA, whose certificates are not logged.
+// A Sigstore is a private Fulcio with its certificate log, a Rekor and a timestamp authority. The latter two are those of
+// sigstore-go's testing CA, whose certificates are not logged.
 type Sigstore struct {
 	rekor        *ca.VirtualSigstore
 	root         *x509.Certificate
@@ -29,7 +29,7 @@ type Sigstore struct {
 	log          *ecdsa.PrivateKey
 }
 
-// NewSigstore starts with keys of its own.
+// NewSigstore returns a Sigstore with new keys.
 func NewSigstore() (*Sigstore, error) {
 	s := &Sigstore{}
 	var err error
@@ -51,7 +51,7 @@ func NewSigstore() (*Sigstore, error) {
 	return s, nil
 }
 
-// TrustedRoot is the trusted_root.json for all of it.
+// TrustedRoot returns the trusted_root.json of the Sigstore.
 func (s *Sigstore) TrustedRoot() ([]byte, error) {
 	start := time.Now().Add(-time.Hour)
 	authority := &root.FulcioCertificateAuthority{
@@ -88,8 +88,8 @@ func keyID(key crypto.PublicKey) ([sha256.Size]byte, error) {
 	return sha256.Sum256(der), err
 }
 
-// certificate issues a certificate for a key, valid for ten minutes from a time on, with the promise of the certificate
-// log in it.
+// certificate issues a certificate for a key, valid for ten minutes from the time of issue on, with the promise of the
+// certificate log.
 func (s *Sigstore) certificate(key crypto.PublicKey, k Keyless) (*x509.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()),
@@ -126,7 +126,7 @@ func (s *Sigstore) issue(template *x509.Certificate, key crypto.PublicKey) (*x50
 	return x509.ParseCertificate(der)
 }
 
-// signCertificate signs the certificate that is going to be issued, as a log does.
+// signCertificate signs the certificate before it is issued, as a log does.
 func (s *Sigstore) signCertificate(template *x509.Certificate, key crypto.PublicKey) ([]byte, error) {
 	bare, err := s.issue(template, key)
 	if err != nil {
@@ -165,7 +165,7 @@ func (s *Sigstore) signCertificate(template *x509.Certificate, key crypto.Public
 	return sctList(sct)
 }
 
-// sctList is the value of the extension with a single promise.
+// sctList returns the value of the extension with a single promise.
 func sctList(sct ct.SignedCertificateTimestamp) ([]byte, error) {
 	one, err := cttls.Marshal(sct)
 	if err != nil {

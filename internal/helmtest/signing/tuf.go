@@ -14,7 +14,7 @@ import (
 
 // A TUF repository publishes one file.
 type TUF struct {
-	// Root is what trust in it starts with.
+	// Root is the metadata that the trust in the repository begins with.
 	Root  []byte
 	files map[string][]byte
 }
