@@ -52,7 +52,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	entries map[Key]*entry
-	bytes   int64 // of blobs without users
+	idle    []*entry // without users, the one that was used longest ago first
+	bytes   int64    // of idle
 	files   map[*File]bool
 }
 
@@ -65,6 +66,7 @@ type entry struct {
 	warnings []error
 	err      error
 	users    int
+	dropped  bool // no longer found by its key
 }
 
 // NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept. What has a
@@ -134,8 +136,8 @@ func (p *Pool) enter(key Key) (e *entry, first bool) {
 		e = &entry{key: key, done: make(chan struct{})}
 		p.entries[key.shared()] = e
 	}
-	if e.users == 0 && e.file != nil {
-		p.bytes -= e.file.Size()
+	if e.users == 0 && found {
+		p.wake(e)
 	}
 	e.users++
 	return e, !found
@@ -163,7 +165,7 @@ func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 	}
 	if ctx.Err() != nil {
 		e.err = &givenUp{err}
-		delete(p.entries, e.key.shared())
+		p.drop(e)
 	}
 	if file != nil {
 		p.discard(file)
@@ -200,19 +202,40 @@ func (p *Pool) cached(key Key, file *File, limit int64) bool {
 	return false
 }
 
-// leave ends the use of an entry. Without users, it stays if there is room for it.
+// leave ends the use of an entry, and discards the longest unused ones if there are too many.
 func (p *Pool) leave(e *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if e.users--; e.users > 0 || e.file == nil {
 		return
 	}
-	if p.bytes+e.file.Size() > p.kept {
-		delete(p.entries, e.key.shared())
+	if e.dropped {
 		p.discard(e.file)
 		return
 	}
-	p.bytes += e.file.Size()
+	p.idle = append(p.idle, e)
+	for p.bytes += e.file.Size(); p.bytes > p.kept && len(p.idle) > 0; {
+		oldest := p.idle[0]
+		p.wake(oldest)
+		p.drop(oldest)
+		p.discard(oldest.file)
+	}
+}
+
+// wake takes an entry out of the idle ones.
+func (p *Pool) wake(e *entry) {
+	for i, other := range p.idle {
+		if other == e {
+			p.idle = append(p.idle[:i], p.idle[i+1:]...)
+			p.bytes -= e.file.Size()
+			return
+		}
+	}
+}
+
+func (p *Pool) drop(e *entry) {
+	e.dropped = true
+	delete(p.entries, e.key.shared())
 }
 
 func (p *Pool) discard(f *File) {
@@ -230,7 +253,7 @@ func (p *Pool) Close() error {
 	for f := range p.files {
 		failed = errors.Join(failed, f.Close())
 	}
-	p.entries, p.bytes, p.files = map[Key]*entry{}, 0, map[*File]bool{}
+	p.entries, p.idle, p.bytes, p.files = map[Key]*entry{}, nil, 0, map[*File]bool{}
 	return failed
 }
 

@@ -187,7 +187,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestKept discards what there is no room for, and nothing that is in use.
+// TestKept discards what was used longest ago, and nothing that is in use.
 func TestKept(t *testing.T) {
 	p := closed(t, blob.NewPool(10, nil, in(t.TempDir())))
 	var calls atomic.Int64
@@ -206,13 +206,13 @@ func TestKept(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	before := calls.Load()
-	get("a").Release()
+	get("c").Release()
 	get("b").Release()
 	get("used").Release()
 	if calls.Load() != before {
 		t.Errorf("%d downloads of what is kept", calls.Load()-before)
 	}
-	if get("c").Release(); calls.Load() != before+1 {
+	if get("a").Release(); calls.Load() != before+1 {
 		t.Error("kept more than it may")
 	}
 	used.Release()
