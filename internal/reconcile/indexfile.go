@@ -89,23 +89,29 @@ const (
 	maxPosition   = 160
 )
 
-// keepPositions records where the charts of an index in the cache are.
+// keepPositions computes where the charts of an index in the cache are, while the run goes on, and records it.
 func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *index.Offsets) {
 	scope := repo.scope
 	if r.cache == nil || scope.Source == "" {
 		return
 	}
-	file, size, ok := r.cache.View(scope, d)
-	if !ok {
-		return
-	}
-	defer func() { _ = file.Close() }()
-	if int64(offsets.Len()*maxPosition) > size/positionsPart {
-		return
-	}
-	if p, ok := offsets.Positions(file); ok {
-		r.cache.KeepAnswer(scope, cachedPositions, d.String(), "", p)
-	}
+	done := make(chan struct{})
+	r.files.addFunc(func() error { <-done; return nil })
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }() // a later run computes them
+		file, size, ok := r.cache.View(scope, d)
+		if !ok {
+			return
+		}
+		defer func() { _ = file.Close() }()
+		if int64(offsets.Len()*maxPosition) > size/positionsPart {
+			return
+		}
+		if p, ok := offsets.Positions(file); ok {
+			r.cache.KeepAnswer(scope, cachedPositions, d.String(), "", p)
+		}
+	}()
 }
 
 // positions returns where the charts of an index are, if an earlier run has kept that for this identity.

@@ -13,21 +13,23 @@ import (
 // closers is what the run has to close at its end, last opened first.
 type closers struct {
 	mu   sync.Mutex
-	list []io.Closer
+	list []func() error
 }
 
-func (c *closers) add(closer io.Closer) {
+func (c *closers) add(closer io.Closer) { c.addFunc(closer.Close) }
+
+func (c *closers) addFunc(f func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.list = append(c.list, closer)
+	c.list = append(c.list, f)
 }
 
 func (c *closers) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var failed error
-	for _, closer := range slices.Backward(c.list) {
-		failed = errors.Join(failed, closer.Close())
+	for _, f := range slices.Backward(c.list) {
+		failed = errors.Join(failed, f())
 	}
 	c.list = nil
 	return failed
