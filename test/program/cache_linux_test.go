@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// TestCacheFull has a cache on a small disk. The run goes on without it, and says so once; what was there stays of use.
+// TestCacheFull runs with a cache on a small disk. The run continues without it, and warns once; cached files stay usable.
 //
-// The disk is a file system in memory, in a mount namespace of the run's own. Where a user may not have one, a file in the
-// place of the directory for temporary files keeps the cache from writing.
+// The disk is a file system in memory, in a mount namespace of the run. If the user must not create one, a file instead of
+// the directory for temporary files prevents writes to the cache.
 func TestCacheFull(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, twoLargeCharts)
@@ -45,13 +45,13 @@ func TestCacheFull(t *testing.T) {
 	}
 }
 
-// onDisk runs commands of a shell with a file system of a size at the directory disk. It has no privileges but in itself.
+// onDisk runs shell commands with a file system of a size at the directory disk. They have privileges only inside it.
 func (s *stage) onDisk(size, commands string) ([]byte, error) {
 	return s.apart(syscall.CLONE_NEWNS, "mount -t tmpfs -o mode=700,size="+size+" tmpfs disk || exit 99\n"+commands)
 }
 
-// apart runs commands of a shell as root of a namespace of users, and in further namespaces. The error is EPERM, or that of
-// the kernel, if there may be none, or the commands exit with 99.
+// apart runs shell commands as root of a user namespace, and in further namespaces. If the kernel forbids these, the error is
+// EPERM or similar, or the commands exit with 99.
 func (s *stage) apart(namespaces uintptr, commands string) ([]byte, error) {
 	s.t.Helper()
 	cmd := s.command()

@@ -30,8 +30,8 @@ spec: {interval: 5m, chart: podinfo, version: 6.6.0, sourceRef: {kind: HelmRepos
 
 const twoLargeCharts = "podinfo 6.5.0 random=podinfo/noise:300000\npodinfo 6.6.0 random=podinfo/noise:300000\n"
 
-// TestKillCache ends runs that fill a cache at any moment. Nothing in the cache is damaged afterwards, and the next run uses
-// what is there without a word.
+// TestKillCache kills runs that fill a cache at any moment. No file of the cache is damaged afterwards, and the next run uses
+// its files without a warning.
 func TestKillCache(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, twoLargeCharts)
@@ -64,8 +64,8 @@ func TestKillCache(t *testing.T) {
 	}
 }
 
-// TestCacheTogether has several processes use one cache, which is not there yet, and which has no room for everything: each
-// of them gets what it would get alone.
+// TestCacheTogether runs several processes with one cache, which does not exist yet and is too small for all files: each of
+// them gets the same files as alone.
 func TestCacheTogether(t *testing.T) {
 	t.Parallel()
 	const processes = 6

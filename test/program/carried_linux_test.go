@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 )
 
-// carriedCharts are so many charts of a repository, each of 300 KiB that cannot be compressed, with a registry to mirror them to.
+// carriedCharts returns a stage with charts of 300 KiB each that cannot be compressed, and a registry to mirror them to.
 func carriedCharts(t *testing.T, charts int) *stage {
 	t.Helper()
 	var published, manifests strings.Builder
@@ -32,8 +32,8 @@ func carriedCharts(t *testing.T, charts int) *stage {
 	return s
 }
 
-// peak runs a command, and returns the most memory that it had, in bytes, and its error. The kernel's figure for a process that ended
-// also counts the process that started it, and this one has the servers.
+// peak runs a command, and returns its peak memory in bytes, and its error. The kernel's figure for a process that ended also
+// counts the process that started it, and this one has the servers.
 func peak(cmd *exec.Cmd) (most int64, err error) {
 	if err := cmd.Start(); err != nil {
 		return 0, err
@@ -55,7 +55,7 @@ func peak(cmd *exec.Cmd) (most int64, err error) {
 	}
 }
 
-// carriedPeaks bundles so many charts, adds to a bundle, mirrors and fetches from one. It returns how much memory each command needs,
+// carriedPeaks bundles charts, adds to a bundle, mirrors it and fetches from it. It returns the peak memory of each command,
 // in bytes.
 func carriedPeaks(t *testing.T, charts int) map[string]int64 {
 	s := carriedCharts(t, charts)
@@ -83,7 +83,7 @@ func carriedPeaks(t *testing.T, charts int) map[string]int64 {
 	return peaks
 }
 
-// TestCarriedMemory carries charts whose bytes a run must not keep: 200 more, with 59 MiB, need little more memory.
+// TestCarriedMemory carries charts whose bytes a run must not keep: 200 more charts, with 59 MiB, need little more memory.
 func TestCarriedMemory(t *testing.T) {
 	const most, growth = 128 << 20, 32 << 20
 	few, many := carriedPeaks(t, 60), carriedPeaks(t, 260)

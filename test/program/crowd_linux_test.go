@@ -13,7 +13,7 @@ import (
 )
 
 // TestCrowds runs validate over generators whose globs match as many files as a tree may have, and more. All are copied, or
-// the run ends with an error at the operation, in bounded memory. The files are in an archive, which is far sooner written.
+// the run ends with an error at the operation, in bounded memory. The files are in an archive, which is faster to write.
 func TestCrowds(t *testing.T) {
 	const most = 100_000
 	for _, tc := range []struct {
@@ -64,8 +64,8 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
-// TestMergeMemory joins the records of 6,000 releases that failed, with long messages, and prints them: what that needs is
-// bounded by the bytes of the records.
+// TestMergeMemory joins the records of 6,000 failed releases, with long messages, and prints them: the size of the records
+// limits the memory.
 func TestMergeMemory(t *testing.T) {
 	s := newStage(t, "podinfo 6.5.0\n")
 	s.write("all.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: repo, namespace: apps}\nspec: {interval: 5m, url: \"http://repo.test\"}\n---\n"+
@@ -100,7 +100,7 @@ func TestMergeMemory(t *testing.T) {
 	}
 }
 
-// TestValuesMemory prints 100,000 values, which takes a part of what a text of so many may need when it is read.
+// TestValuesMemory prints 100,000 values, in a part of the memory that parsing a text of that many values may need.
 func TestValuesMemory(t *testing.T) {
 	s := newStage(t, "podinfo 6.5.0\n")
 	var all strings.Builder
@@ -123,8 +123,8 @@ func TestValuesMemory(t *testing.T) {
 	}
 }
 
-// TestIndexMemory chooses a version in an index of a million charts, which has nearly as many bytes as an index may have. What is kept of
-// the others is their places.
+// TestIndexMemory chooses a version in an index of a million charts, nearly as large as an index may be. Of all other charts,
+// only their positions are kept.
 func TestIndexMemory(t *testing.T) {
 	s := newStage(t, "podinfo 6.5.0\n")
 	var index strings.Builder
@@ -155,7 +155,7 @@ func TestIndexMemory(t *testing.T) {
 	}
 }
 
-// crowd is an archive of so many files: a kustomization with a HelmRepository, the others empty.
+// crowd returns an archive with many files: a kustomization with a HelmRepository, and empty files.
 func crowd(t *testing.T, files int) string {
 	t.Helper()
 	var b bytes.Buffer

@@ -12,11 +12,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// hiddenComment is what no reader sees.
+// hiddenComment matches a comment, which is not rendered.
 var hiddenComment = regexp.MustCompile(`(?s)<!--.*?-->`)
 
-// TestReadme: the screen that the README shows is what the program prints, its second command works as it stands, and it is
-// short enough to be read.
+// TestReadme: the screen in the README is the output of the program, its second command works unchanged, and the page is short
+// enough to be read.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile("README.md")

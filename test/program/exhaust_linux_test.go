@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// maxHostile is how much memory a run over a hostile kustomization may need, in bytes.
+// maxHostile is the limit, in bytes, of the memory of a run over a hostile kustomization.
 const maxHostile = 512 << 20
 
 const hostileHead = "# toolkit.fluxcd.io\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 
-// hostile are small kustomizations that would need far more memory than a computer has.
+// hostile returns small kustomizations that would need far more memory than a computer has.
 func hostile() map[string]map[string]string {
 	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: apps}\ndata: {a: xxxxxxxx, b: xxxxxxxx}\n"
 	replacement := func(from, to, options string) string {
@@ -69,10 +69,10 @@ func hostile() map[string]map[string]string {
 	}
 }
 
-// refused is what such a run ends with: it is known beforehand that there would be too much, or it is given up.
+// refused matches the error of such a run, which is refused in advance or given up.
 var refused = regexp.MustCompile(`(?m)^error: .*(more than 32 MiB|openapi.path: s.json: larger than 5 MiB|more than 5000 kustomizations|openapi.path: invalid schema file: .*exceeded max depth|error parsing regexp: invalid repeat count|vars: \d+ references|openapi.path: .*a schema that refers to itself|is copied into itself|the kustomize build was given up: it needs more than|more than 10000 pairs of equal keys in mappings|FluxInstance flux-system/flux: .* longer than 4096 bytes)`)
 
-// TestExhausted runs validate over each of them. It ends with an error, in bounded memory.
+// TestExhausted runs validate over each of the hostile kustomizations. It ends with an error, in bounded memory.
 func TestExhausted(t *testing.T) {
 	cases := hostile()
 	maps.Copy(cases, doubling())
@@ -100,8 +100,8 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestLargeBlob compares a working tree with a revision that has a file of 300 MB, which no manifest is about. The file goes
-// through little memory.
+// TestLargeBlob compares a working tree with a revision that has a file of 300 MB outside of all manifests. The file is read
+// in little memory.
 func TestLargeBlob(t *testing.T) {
 	const size, most = 300_000_000, 256 << 20
 	s := newStage(t, "podinfo 6.5.0\n")

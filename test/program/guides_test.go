@@ -20,17 +20,17 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest/registry"
 )
 
-// The guides are typed as they stand. TestGuides does that: it gives the blocks of a page to one shell, in their order.
+// The guides are typed unchanged. TestGuides runs the blocks of a page in one shell, in their order.
 //
-//   - A block "```sh" is commands, all of which have to succeed. Files are made there, with cat.
-//   - A block "```console" is a dialogue: "$ COMMAND", then all that it prints. A line of three dots stands for any lines.
-//   - Other blocks are there to be looked at.
+//   - A block "```sh" contains commands, all of which must succeed. Files are created with cat.
+//   - A block "```console" is a dialogue: "$ COMMAND", then its whole output. A line of three dots matches any lines.
+//   - Other blocks are not run.
 //   - "<!-- needs PROGRAM -->" before a block names a program that is not part of these tests. Only the syntax of such a
 //     block is checked, and that it calls the program.
-//   - "<!-- world" begins a comment with an archive of files, as in the scripts: servers, and what a reader has already.
+//   - "<!-- world" begins a comment with an archive of files, as in the scripts: servers, and files that a reader has already.
 //
-// Servers have the names that the page gives them, on a network that only has loopback; most speak TLS, with an authority
-// of the system, which only Linux reads from a variable: elsewhere the pages are not run.
+// Servers have the names that the page gives them, on a network that only has loopback; most use TLS, with an authority
+// of the system, which only Linux reads from a variable: on other systems the pages are not run.
 
 var (
 	worldComment = regexp.MustCompile(`(?s)<!-- world\n(.*?)-->`)

@@ -17,8 +17,8 @@ import (
 	"github.com/helmsrc/helmsrc/cmd"
 )
 
-// TestHelp runs every example of the help texts, those of a command one after the other in the world of testdata/help.txtar: whatever
-// an example names has to be there.
+// TestHelp runs every example of the help texts, those of a command one after the other in the world of testdata/help.txtar,
+// which must contain every file that an example names.
 func TestHelp(t *testing.T) {
 	world, err := txtar.ParseFile(filepath.Join("testdata", "help.txtar"))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestHelpColumns(t *testing.T) {
 	}
 }
 
-// exampleCommand is the line of a script for an example. Where its output goes is left out.
+// exampleCommand returns the line of a script for an example, without redirection of its output.
 func exampleCommand(t *testing.T, example string) string {
 	t.Helper()
 	command, _, _ := strings.Cut(example, " > ")
@@ -79,7 +79,7 @@ func exampleCommand(t *testing.T, example string) string {
 	return line
 }
 
-// helpExamples are the examples of all commands, by command.
+// helpExamples returns the examples of all commands, by command.
 func helpExamples(t *testing.T) map[string][]string {
 	t.Helper()
 	examples := map[string][]string{}
@@ -115,8 +115,8 @@ func help(t *testing.T, path []string) string {
 	return out.String()
 }
 
-// section are the lines of a help text below a heading, up to the next empty one. Comments and lines that go on are no
-// commands of their own.
+// section returns the lines of a help text below a heading, up to the next empty one, without comments. Continued lines are
+// joined.
 func section(text, heading string) []string {
 	_, rest, found := strings.Cut(text, "\n"+heading+"\n")
 	if !found {

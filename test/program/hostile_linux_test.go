@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// doubling are kustomizations and Kustomizations that make twice as much of what they were given, in many levels or over
-// many objects.
+// doubling returns kustomizations and Kustomizations that double their input, in many levels or over many objects.
 func doubling() map[string]map[string]string {
 	config := func(name, data string) string {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: apps}\ndata: {" + data + "}\n"
@@ -79,7 +78,7 @@ func doubling() map[string]map[string]string {
 	}
 }
 
-// patterns are kustomizations whose schemas and patterns take long to apply, or are large.
+// patterns returns kustomizations whose schemas and patterns take long to apply, or are large.
 func patterns() map[string]map[string]string {
 	widget := "apiVersion: example.org/v1\nkind: Widget\nmetadata: {name: a, namespace: apps}\nspec: {a: {b: x}}\n"
 	change := "patches:\n- patch: |\n    apiVersion: example.org/v1\n    kind: Widget\n    metadata: {name: a, namespace: apps}\n    spec: {a: {b: y}}\n"

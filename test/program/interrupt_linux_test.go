@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestTemplateInterrupted ends a run while helm renders: helm ends, too, with what it began, and nothing is left.
+// TestTemplateInterrupted ends a run while helm renders: helm and its child processes end, too, and no file is left.
 func TestTemplateInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
@@ -41,7 +41,7 @@ func TestTemplateInterrupted(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			held, err := os.OpenFile(pipe, os.O_RDWR, 0) // which waits for nobody
+			held, err := os.OpenFile(pipe, os.O_RDWR, 0) // which does not wait for a reader
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestTemplateInterrupted(t *testing.T) {
 				t.Errorf("the run ended with %v, want exit status 130; stderr: %s", err, &stderr)
 			}
 			defer time.AfterFunc(time.Minute, func() { _ = reader.Close() }).Stop()
-			if _, err := io.ReadAll(all); err != nil { // it ends with the last that writes
+			if _, err := io.ReadAll(all); err != nil { // it ends with the last writer
 				t.Errorf("what helm began runs on: %v", err)
 			}
 			for _, entry := range cmd.Env {

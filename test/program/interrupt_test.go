@@ -19,8 +19,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// TestSecondSignal ends a run that has begun to print but cannot go on, since there is no reader: the first signal asks
-// it to finish, the second one does not ask. The first may be SIGTERM as well as SIGINT.
+// TestSecondSignal ends a run that has begun to print but cannot continue, since there is no reader: the first signal asks it
+// to finish, the second one ends it at once. The first may be SIGTERM as well as SIGINT.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	s, w := hangingCharts(t, 500) // their documents are more than a pipe holds
@@ -47,7 +47,7 @@ func TestSecondSignal(t *testing.T) {
 	}
 }
 
-// TestHangup ends a run as SIGTERM does, and nothing that it was writing is left; a run that nohup began goes on.
+// TestHangup ends a run as SIGTERM does, without leaving a partial file. A run that nohup started continues.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	// Under nohup a child would ignore the signal, too, unless this process takes it.
@@ -80,7 +80,7 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// TestHangupIgnored is about a run that nohup began: it goes on, and ends by another signal.
+// TestHangupIgnored starts a run with nohup: it ignores SIGHUP, and ends by another signal.
 func TestHangupIgnored(t *testing.T) {
 	t.Parallel()
 	s, w := hangingCharts(t, 1)
@@ -103,7 +103,7 @@ func TestHangupIgnored(t *testing.T) {
 	}
 }
 
-// ignoresHangup reads the signals that a process ignores from what Linux says about it.
+// ignoresHangup reports whether a process ignores SIGHUP, from its status file of Linux.
 func ignoresHangup(status string) bool {
 	_, rest, found := strings.Cut(status, "SigIgn:\t")
 	line, _, _ := strings.Cut(rest, "\n")
@@ -111,8 +111,7 @@ func ignoresHangup(status string) bool {
 	return found && err == nil && mask&1 != 0
 }
 
-// TestCursorComesBack has a run end that repaints rows: after one signal and after two of them. The
-// terminal then has a cursor again.
+// TestCursorComesBack ends a run that repaints rows, with one signal and with two. The terminal then has a cursor again.
 func TestCursorComesBack(t *testing.T) {
 	t.Parallel()
 	const hidden, shown = "\x1b[?25l", "\x1b[?25h"
@@ -163,7 +162,7 @@ func TestCursorComesBack(t *testing.T) {
 	}
 }
 
-// hangingCharts is a stage with the manifests of some charts, whose repository never sends an archive.
+// hangingCharts returns a stage with the manifests of some charts, whose repository never sends an archive.
 func hangingCharts(t *testing.T, n int) (*stage, *helmtest.World) {
 	t.Helper()
 	s := &stage{t: t, dir: t.TempDir()}
@@ -250,8 +249,8 @@ func TestPipeInterrupted(t *testing.T) {
 	}
 }
 
-// TestValidateInterrupted ends a validate that is printing what it found: SIGTERM is obeyed as soon as the reader goes
-// on, and the exit code says that the run is not complete, with remedies and reports as without.
+// TestValidateInterrupted ends a validate that is printing findings: it obeys SIGTERM as soon as the reader continues, and its
+// exit code reports an incomplete run, also with fixes and reports.
 func TestValidateInterrupted(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{nil, {"--fix"}, {"--exit-zero"}, {"--report", "sarif=report.sarif"}} {
@@ -260,7 +259,7 @@ func TestValidateInterrupted(t *testing.T) {
 			s := &stage{t: t, dir: t.TempDir()}
 			s.write(stateDir+"/network", "")
 			var b strings.Builder
-			for i := range 2000 { // what is said about them is more than a pipe holds
+			for i := range 2000 { // their findings are more than a pipe holds
 				fmt.Fprintf(&b, "---\n{apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, metadata: {name: repo-%d}, spec: {interval: %dq, url: 'http://repo.test'}}\n", i, i)
 			}
 			s.write("all.yaml", b.String())
@@ -291,8 +290,8 @@ func TestValidateInterrupted(t *testing.T) {
 	}
 }
 
-// TestSuspended puts a run aside that repaints rows, as Ctrl-Z does. It stops, and hides the cursor again when it goes
-// on, so that it was shown before: TestPutAside sees when.
+// TestSuspended suspends a run that repaints rows, as Ctrl-Z does. The run stops, and hides the cursor again when it
+// continues, which means that it was shown before. TestPutAside checks the order.
 func TestSuspended(t *testing.T) {
 	t.Parallel()
 	const hidden = "\x1b[?25l"
@@ -301,7 +300,7 @@ func TestSuspended(t *testing.T) {
 	cmd := s.command("fetch", "-f", "all.yaml")
 	cmd.Env = append(cmd.Env, "TERMINAL=80x24", "TERM=xterm")
 	cmd.Stdout = io.Discard
-	// A job of its own: what no shell looks after cannot be suspended.
+	// The process needs its own group: without a shell that manages it, it cannot be suspended.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	terminal, err := cmd.StderrPipe()
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// kills is how many moments of a run each of TestKill, TestKillLock and TestKillMerge cuts it off at.
+// kills is the number of moments at which TestKill, TestKillLock and TestKillMerge kill a run.
 const kills = 50
 
-// TestKill ends runs at any moment. What is in the artifacts directory afterwards must be whole, the commands that only
-// read it must not mind, and the next run must be as good as any.
+// TestKill kills runs at any moment. The artifacts directory must then be complete, commands that only read it must succeed,
+// and the next run must work as usual.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0 random=podinfo/noise:300000\npodinfo 6.6.0 random=podinfo/noise:300000\n")
@@ -67,14 +67,14 @@ spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmReposito
 		}
 	}
 	s.run("fetch", "-f", versions[0])
-	s.run("cache", "verify") // the runs have shared one
+	s.run("cache", "verify") // all runs use one cache
 	if left := s.leftovers(); left != nil {
 		t.Errorf("after a whole run there are %q", left)
 	}
 }
 
-// TestKillScratch ends runs that have files in the system's temporary directory. The next run removes them, but not
-// those of a run that still goes on.
+// TestKillScratch kills runs that have files in the system's temporary directory. The next run removes these files, but not
+// those of a run in progress.
 func TestKillScratch(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0\n")
@@ -158,8 +158,8 @@ spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepos
 	}
 }
 
-// TestKillEdits ends runs that write to a working tree, as soon as they do. Every file is as it was before or as it should be, and
-// the next whole run removes what the killed one left.
+// TestKillEdits kills runs that write to a working tree, as soon as they begin. Every file has its old or its new content, and
+// the next complete run removes the files that the killed run left.
 func TestKillEdits(t *testing.T) {
 	t.Parallel()
 	const repository = `
@@ -246,7 +246,7 @@ spec: {interval: 5m, chart: podinfo, version: 6.5.0, sourceRef: {kind: HelmRepos
 	}
 }
 
-// temporary lists what is in a working tree for the time of a run.
+// temporary returns the temporary files of runs in a working tree.
 func temporary(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, ".helmsrc-*"))
@@ -256,7 +256,7 @@ func temporary(t *testing.T, dir string) []string {
 	return names
 }
 
-// texts are those of the files in a directory, except for those of a run.
+// texts returns the texts of the files in a directory, without temporary files of runs.
 func (s *stage) texts(dir string) map[string]string {
 	s.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(s.dir, dir))
@@ -314,7 +314,7 @@ func (s *stage) remove(name string) {
 	}
 }
 
-// command is the program, which TestMain has put into PATH.
+// command returns a command of the program, which TestMain added to PATH.
 func (s *stage) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(s.t.Context(), "helmsrc", args...)
 	cmd.Dir = s.dir
@@ -322,7 +322,7 @@ func (s *stage) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run expects exit code 0, or of status, which has the last word on what is stored, any but that of altered artifacts.
+// run requires exit code 0. It also accepts 1 of status, which reports objects that are not ready.
 func (s *stage) run(args ...string) {
 	s.t.Helper()
 	out, err := s.command(args...).CombinedOutput()
@@ -364,7 +364,7 @@ func (s *stage) checkArtifacts() {
 	})
 }
 
-// leftovers lists the files that belong to no object.
+// leftovers returns the files that belong to no object.
 func (s *stage) leftovers() []string {
 	var list []string
 	s.walk(func(name string, d fs.DirEntry) {
@@ -392,8 +392,8 @@ func (s *stage) walk(f func(name string, d fs.DirEntry)) {
 	}
 }
 
-// TestKillBundle ends runs of bundle at any moment. The file is then not there, or whole; the next run clears what is left
-// beside it.
+// TestKillBundle kills runs of bundle at any moment. The file is then missing or complete; the next run removes temporary
+// files beside it.
 func TestKillBundle(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0 random=podinfo/noise:300000\n")

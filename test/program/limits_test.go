@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestManifestLimits feeds more than a file of manifests may hold. The other files are still processed.
+// TestManifestLimits reads a file of manifests that exceeds a limit. The other files are still processed.
 func TestManifestLimits(t *testing.T) {
 	t.Parallel()
 	const repository = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: podinfo}\n" +

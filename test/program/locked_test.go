@@ -17,8 +17,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/lock"
 )
 
-// TestLockedCost locks 300 charts from 25 sources. A run that takes them from the lock asks for each archive once, and for
-// nothing else; the next one asks for nothing and writes nothing. How long that takes is for BenchmarkLocked.
+// TestLockedCost locks 300 charts from 25 sources. A locked run requests each archive once, and nothing else. The next run
+// sends no request and writes no file. BenchmarkLocked measures the time.
 func TestLockedCost(t *testing.T) {
 	const sources, each = 25, 12
 	network, servers, file := lockedWorld(t, sources, each)
@@ -62,7 +62,7 @@ func TestLockedCost(t *testing.T) {
 	}
 }
 
-// BenchmarkLocked is a run that finds 300 locked charts from 25 sources in the artifacts directory.
+// BenchmarkLocked measures a run that finds 300 locked charts from 25 sources in the artifacts directory.
 func BenchmarkLocked(b *testing.B) {
 	network, _, file := lockedWorld(b, 25, 12)
 	dir := b.TempDir()
@@ -75,7 +75,7 @@ func BenchmarkLocked(b *testing.B) {
 	}
 }
 
-// lockedWorld serves repositories with six charts each, and writes manifests that ask for each of them by version and by
+// lockedWorld serves repositories with six charts each, and writes manifests that request each of them by version and by
 // range.
 func lockedWorld(t testing.TB, sources, each int) (*helmtest.Network, []*helmtest.Server, string) {
 	t.Helper()
@@ -128,7 +128,7 @@ func servePublished(t testing.TB, network *helmtest.Network, name string) *helmt
 	return server
 }
 
-// inProcess runs a command line, which has to succeed.
+// inProcess runs a command line, which must succeed.
 func inProcess(t testing.TB, network *helmtest.Network, args ...string) {
 	t.Helper()
 	var stderr bytes.Buffer
@@ -142,8 +142,8 @@ func inProcess(t testing.TB, network *helmtest.Network, args ...string) {
 	}
 }
 
-// TestKillLock ends runs that write a lock, and runs that take everything from it, at any moment. The lock is always the whole
-// lock of one of them, and what is in the artifacts directory and the cache is whole.
+// TestKillLock kills runs that write a lock, and locked runs, at any moment. The lock is always the complete lock of one of
+// them, and the files in the artifacts directory and the cache are complete.
 func TestKillLock(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0\npodinfo 6.6.0\n")
@@ -169,7 +169,7 @@ spec: {interval: 5m, chart: podinfo, version: %s, sourceRef: {kind: HelmReposito
 	whole := time.Since(start)
 	for i := range kills {
 		run := s.command("lock", "-f", files[i%2])
-		if i%4 > 1 { // of the lock that there is: it may be about the other version
+		if i%4 > 1 { // with the existing lock, which may be that of the other version
 			run = s.command("fetch", "-f", files[i%2], "--locked", "--refresh")
 		}
 		if err := run.Start(); err != nil {

@@ -24,7 +24,7 @@ func shards(s *stage) {
 	s.run("fetch", "-f", "all.yaml", "-d", "whole")
 }
 
-// files are the contents of an artifacts directory, without locks.
+// files returns the contents of an artifacts directory, without locks.
 func (s *stage) files(dir string) map[string]string {
 	s.t.Helper()
 	files := map[string]string{}
@@ -55,8 +55,8 @@ func (s *stage) sameFiles(got, want string) {
 	}
 }
 
-// TestKillMerge ends merges at any moment. What is there is whole, the shards stay as they were, and the next merge ends
-// what was begun.
+// TestKillMerge kills merges at any moment. Artifacts are then complete, the shards do not change, and the next merge
+// completes the killed one.
 func TestKillMerge(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0 random=podinfo/noise:300000\n")
@@ -85,7 +85,7 @@ func TestKillMerge(t *testing.T) {
 	s.sameFiles("first", "whole")
 }
 
-// TestMergeTogether merges into a directory that other runs write to: all of them end well.
+// TestMergeTogether merges into a directory that other runs write to. All of them succeed.
 func TestMergeTogether(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, "podinfo 6.5.0 random=podinfo/noise:300000\n")

@@ -18,11 +18,11 @@ import (
 // mistake is a mistake that people make in an object.
 type mistake struct {
 	name  string
-	plant func(object *yaml.Node) bool         // makes the mistake; false where the object has no place for it
+	plant func(object *yaml.Node) bool         // makes the mistake; false if the object has no place for it
 	pair  func(object, second *yaml.Node) bool // makes it in two objects of a file, in place of plant
 
-	builds bool // it shows when the object's path is built: what a source that is not here holds is not known
-	refers bool // it is in the reference to a source: one that no file defines may be in the cluster, under any name
+	builds bool // it appears when the object's path is built: the content of a missing source is unknown
+	refers bool // it is in the reference to a source: an undefined one may be in the cluster, under any name
 }
 
 var mistakes = []mistake{
@@ -40,14 +40,14 @@ var mistakes = []mistake{
 	{name: "JSON patch without a target", builds: true, plant: func(o *yaml.Node) bool {
 		return plantPatch(o, "[{op: add, path: /spec/planted, value: 1}]")
 	}},
-	{name: "broken YAML"}, // TestMistakes writes it: no tree holds it
+	{name: "broken YAML"}, // TestMistakes writes it: a tree cannot contain it
 }
 
-// hiding are the codes of errors that hide what else is wrong in a file: of what does not build, and of what is defined twice.
+// hiding are the codes of errors that hide other errors in a file: of a failed build, and of objects that are defined twice.
 var hiding = []string{"HS004", "HS005", "HS006"}
 
-// TestMistakes plants mistakes into each object of the repositories: each is reported at the file that it is in, by a run over all of the
-// repository, by one over the clusters, and by one over the changed file. What no cluster applies has no mistakes for the first two.
+// TestMistakes plants mistakes into each object of the repositories. Runs over the whole repository, over the clusters and
+// over the changed file report each in its file. The first two skip files that no cluster applies.
 func TestMistakes(t *testing.T) {
 	count, whole := map[string]int{}, 0
 	for _, f := range repositoryFixtures {
@@ -77,7 +77,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// String says what was found, in a line.
+// String returns the finding in one line.
 func (f reported) String() string {
 	return fmt.Sprintf("%s: %s %s", f.Position.File, f.Code, f.Message)
 }
@@ -87,9 +87,9 @@ type planting struct {
 	modes     map[string][][]string // the runs of each
 	file      string
 	unreached bool         // nothing applies the file
-	all       []*yaml.Node // what the repository holds
+	all       []*yaml.Node // the objects of the repository
 	before    map[string][]reported
-	planted   map[string]int // how often each mistake was
+	planted   map[string]int // the number of times, by mistake
 }
 
 func (p planting) everywhere(t *testing.T) {
@@ -123,21 +123,21 @@ func (p planting) everywhere(t *testing.T) {
 	}
 }
 
-// unbuilt says that what an object builds is not in this repository, or that a file which is not a manifest keeps all from being built.
+// unbuilt reports whether the files of an object are not in this repository, or invalid YAML prevents all builds.
 func (p planting) unbuilt(object *yaml.Node) bool {
 	return slices.ContainsFunc(p.before["whole"], func(f reported) bool {
 		return f.Code == "HS150" && f.Kind == kindOf(object) && f.Name == nameOf(object) || f.Code == "HS002"
 	})
 }
 
-// refused says that the API server does not store the object, whatever else is wrong with it.
+// refused reports whether the API server refuses the object, with or without the mistake.
 func (p planting) refused(object *yaml.Node) bool {
 	return slices.ContainsFunc(p.before["file"], func(f reported) bool {
 		return f.Code == "HS010" && f.Kind == kindOf(object) && f.Name == nameOf(object)
 	})
 }
 
-// otherRevision says that the file is at the path of a Kustomization that another revision is for: what is here is not what is applied.
+// otherRevision reports whether the file is at the path of a Kustomization of another revision, so that it is not applied.
 func (p planting) otherRevision() bool {
 	return slices.ContainsFunc(p.all, func(o *yaml.Node) bool {
 		at := strings.TrimPrefix(valueOf(o, "spec", "path"), "./") + "/"
@@ -147,7 +147,7 @@ func (p planting) otherRevision() bool {
 	})
 }
 
-// defined says that a file defines the source of an object, or an operator what a cluster begins with.
+// defined reports whether a file defines the source of an object, or an operator creates the first source of a cluster.
 func (p planting) defined(object *yaml.Node) bool {
 	reference := referenceOf(object)
 	return reference != nil && slices.ContainsFunc(p.all, func(o *yaml.Node) bool {
@@ -155,7 +155,7 @@ func (p planting) defined(object *yaml.Node) bool {
 	})
 }
 
-// judge holds that each mode reports more of the file than before.
+// judge checks that each mode reports more findings in the file than before.
 func (p planting) judge(t *testing.T, m mistake, object *yaml.Node) {
 	t.Helper()
 	p.planted[m.name]++
@@ -201,7 +201,7 @@ func (p planting) write(t *testing.T, text []byte) {
 }
 
 func plantTypo(object *yaml.Node) bool {
-	if isPlain(object) || kindOf(object) == "FluxInstance" { // which may have fields that only a newer operator knows
+	if isPlain(object) || kindOf(object) == "FluxInstance" { // whose newer versions may have unknown fields
 		return false
 	}
 	if kindOf(object) == "" || strings.HasPrefix(fieldOf(object, "apiVersion").Value, "kustomize.config.k8s.io/") {
@@ -223,7 +223,7 @@ func plantReference(object *yaml.Node, field string) bool {
 	return reference != nil
 }
 
-// referenceOf is the reference of an object to its source, or nil.
+// referenceOf returns the reference of an object to its source, or nil.
 func referenceOf(object *yaml.Node) *yaml.Node {
 	for _, keys := range [][]string{{"spec", "sourceRef"}, {"spec", "chartRef"}, {"spec", "chart", "spec", "sourceRef"}} {
 		if reference := fieldOf(object, keys...); reference != nil {
@@ -265,13 +265,13 @@ func plantPatch(object *yaml.Node, patch string) bool {
 	return true
 }
 
-// isFlux says that a controller of Flux reconciles the object.
+// isFlux reports whether a controller of Flux reconciles the object.
 func isFlux(object *yaml.Node) bool {
 	version := fieldOf(object, "apiVersion")
 	return version != nil && (strings.Contains(version.Value, ".toolkit.fluxcd.io/") || strings.HasPrefix(version.Value, "fluxcd.controlplane.io/"))
 }
 
-// isPlain says that the object is neither one of Flux nor a kustomization file.
+// isPlain reports whether the object is neither an object of Flux nor a kustomization file.
 func isPlain(object *yaml.Node) bool {
 	version := fieldOf(object, "apiVersion")
 	return !isFlux(object) && version != nil && !strings.HasPrefix(version.Value, "kustomize.config.k8s.io/")

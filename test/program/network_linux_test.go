@@ -19,9 +19,9 @@ metadata: {name: app, namespace: apps}
 spec: {interval: 5m, chart: {spec: {chart: app, version: 1.0.0, sourceRef: {kind: HelmRepository, name: repo}}}}
 `
 
-// TestNetworkRefused has a kernel that gives helm no namespace without a network: a warning for manifests of strangers and
-// without a connection, a line with -v otherwise. A kernel that gives no namespace of users at all refuses by itself, and
-// then it is the run of an ordinary user that shows it.
+// TestNetworkRefused simulates a kernel that gives helm no namespace without a network: this is a warning for untrusted
+// manifests and without a connection, a line with -v otherwise. A kernel without user namespaces refuses by itself, and then
+// the run of an ordinary user shows it.
 func TestNetworkRefused(t *testing.T) {
 	t.Parallel()
 	helm, err := helmtest.Helm()

@@ -2,5 +2,5 @@
 
 package program
 
-// raceFactor is for the race detector, which is not here.
+// raceFactor is the memory factor of the race detector, which is not used here.
 const raceFactor = 1

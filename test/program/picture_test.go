@@ -21,8 +21,7 @@ const (
 	titleHeight    = 34
 )
 
-// The recording: how long things take in it, in seconds. Nothing of it is measured, so that the same run gives the same
-// picture.
+// The recording: durations in seconds. They are not measured, so that the same run gives the same picture.
 const (
 	keyTime    = 0.04 // of a character that is typed
 	thinkTime  = 0.8  // before a command
@@ -31,7 +30,7 @@ const (
 	readTime   = 2.0  // after an answer
 )
 
-// pictureStyle moves: what is not animated yet, or by a viewer that cannot or should not, is all there.
+// pictureStyle animates the picture. Without an animation, everything is visible.
 const pictureStyle = `<style>
 .r{animation:show .01s backwards}
 .c{transform:translateX(1000px);animation:type 1s backwards}
@@ -41,7 +40,7 @@ const pictureStyle = `<style>
 </style>
 `
 
-// pictureColours are those of the SGR codes that the program writes. What is not here is a mistake in the picture.
+// pictureColours are the colours of the SGR codes that the program writes. A missing code is a mistake in the picture.
 var pictureColours = map[string]string{
 	"0": "#d8dee9", "1": "bold", "2": "#7b8494", "31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "36": "#76e3ea",
 }
@@ -88,7 +87,7 @@ spec:
 -->
 `
 
-// TestPicture records docs/images/fetch.svg, which moves, from a real run: commands are typed, and what the program prints
+// TestPicture records docs/images/fetch.svg, an animated picture, from a real run: commands are typed, and their output
 // appears. With -update it writes the file.
 func TestPicture(t *testing.T) {
 	t.Parallel()
@@ -126,7 +125,7 @@ func TestPicture(t *testing.T) {
 
 var escape = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
 
-// shown is a line of the terminal, and when it appears, in seconds; its last typed characters are typed.
+// shown is a line of the terminal, with the time of its appearance in seconds, and the number of typed characters at its end.
 type shown struct {
 	line  string
 	at    float64
@@ -169,7 +168,7 @@ func drawScreen(t *testing.T, lines []shown) []byte {
 	return b.Bytes()
 }
 
-// drawTyping covers what is typed, and uncovers it character by character.
+// drawTyping covers the typed text, and uncovers it character by character.
 func drawTyping(b *bytes.Buffer, line shown, row int) {
 	const prompt = 2
 	width := float64(line.typed) * cellWidth
@@ -177,7 +176,7 @@ func drawTyping(b *bytes.Buffer, line shown, row int) {
 		width, float64(line.typed)*keyTime, line.at, line.typed, margin+prompt*cellWidth, titleHeight+margin+(row-1)*cellHeight, width, cellHeight)
 }
 
-// span is text of one look.
+// span is text with the same colour and weight.
 type span struct {
 	text, colour string
 	bold         bool
@@ -216,7 +215,7 @@ func readSpans(t *testing.T, line string) (spans []span) {
 	}
 }
 
-// wrap takes what fits into one row.
+// wrap divides spans into a row of full width, and the rest.
 func wrap(spans []span) (row, rest []span) {
 	left := pictureColumns
 	for i, s := range spans {
@@ -234,7 +233,7 @@ func wrap(spans []span) (row, rest []span) {
 	return row, nil
 }
 
-// drawRow gives each span the width that it has in a terminal, whatever font there is.
+// drawRow gives each span its width in a terminal, regardless of the font.
 func drawRow(b *bytes.Buffer, spans []span, row int) {
 	column := 0
 	for _, s := range spans {

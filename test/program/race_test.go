@@ -2,5 +2,5 @@
 
 package program
 
-// raceFactor is by how much more memory a program may need with the race detector, which keeps a shadow of all memory.
+// raceFactor is the memory factor of the race detector, which keeps a shadow of all memory.
 const raceFactor = 5

@@ -18,7 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/cmd"
 )
 
-// repositoryFixture is a script whose only directory is a repository, and where its clusters are.
+// repositoryFixture is a script whose only directory is a repository, with the directories of its clusters.
 type repositoryFixture struct {
 	script, root string
 	clusters     []string
@@ -49,8 +49,8 @@ var repositoryFixtures = []repositoryFixture{
 	{"root", "fleet", []string{"clusters/a", "clusters/b"}},
 }
 
-// TestRepositories holds what is said of a repository together: the runs over its clusters find what the run over all of it
-// finds, and what is said of a changed file is what that run says of it.
+// TestRepositories compares runs over the same repository: the runs over its clusters together have the findings of the run
+// over all of it, and a run over a changed file has those of the file in that run.
 func TestRepositories(t *testing.T) {
 	for _, f := range repositoryFixtures {
 		t.Run(f.script, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestRepositories(t *testing.T) {
 			if slices.Sort(clusters); !slices.Equal(slices.Compact(clusters), whole) {
 				t.Errorf("the clusters have\n%s\nall of it has\n%s", strings.Join(clusters, "\n"), strings.Join(whole, "\n"))
 			}
-			// A cycle is one finding, of the first of its members that a run judges.
+			// A cycle is one finding, reported for the first of its members that a run validates.
 			ofCycle := func(line string) bool {
 				_, about, found := strings.Cut(line, " HS126 ")
 				_, message, _ := strings.Cut(about, ": ")
@@ -125,7 +125,7 @@ func validate(t *testing.T, args ...string) (stdout, stderr string) {
 
 var inClusters = regexp.MustCompile(` \(in [^)]*\)$`)
 
-// judge lists the findings of a run, each once, without the clusters that it is in.
+// judge returns the findings of a run, without duplicates and without the names of clusters.
 func judge(t *testing.T, args ...string) []string {
 	t.Helper()
 	var list []string
@@ -146,13 +146,13 @@ type reported struct {
 	} `json:"place"`
 }
 
-// same says that two findings are equal, wherever in their file they are.
+// same reports whether two findings are equal, except for their position in the file.
 func (f reported) same(g reported) bool {
 	g.Position.Line, g.Position.Column = f.Position.Line, f.Position.Column
 	return f == g
 }
 
-// findingsOf returns the findings of a run, without the clusters that they are in.
+// findingsOf returns the findings of a run, without the names of clusters.
 func findingsOf(t *testing.T, args ...string) []reported {
 	t.Helper()
 	stdout, stderr := validate(t, append(args, "--report", "json=-")...)

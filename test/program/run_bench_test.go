@@ -15,8 +15,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// BenchmarkRun is a whole run, from manifests to documents: 100 charts of one repository on loopback. A cold one begins
-// with an empty artifacts directory, a warm one finds everything in it.
+// BenchmarkRun measures a whole run, from manifests to documents: 100 charts of one repository on loopback. A cold run begins
+// with an empty artifacts directory, a warm run finds everything in it.
 func BenchmarkRun(b *testing.B) {
 	network, manifests := benchRepository(b, 100, benchChart)
 	for _, jobs := range []int{1, 4, 16} {
@@ -38,7 +38,7 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// BenchmarkReleases compares a run over HelmReleases with one over the HelmCharts that are made of them.
+// BenchmarkReleases compares a run over HelmReleases with a run over their HelmCharts.
 func BenchmarkReleases(b *testing.B) {
 	const charts = 300
 	for _, kind := range []struct{ name, manifest string }{{"HelmChart", benchChart}, {"HelmRelease", benchRelease}} {
@@ -79,7 +79,7 @@ func benchRun(b testing.TB, network *helmtest.Network, manifests, dir string, jo
 	}
 }
 
-// What asks for a chart of the repository.
+// The manifests for a chart of the repository.
 const (
 	benchChart = `---
 apiVersion: source.toolkit.fluxcd.io/v1

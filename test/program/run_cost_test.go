@@ -14,8 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// A run over HelmReleases asks its servers for the same as one over the HelmCharts that are made of them, writes the same
-// files, and one more for all releases; if nothing has changed it writes none. How long it takes is for BenchmarkReleases.
+// TestReleasesCost: a run over HelmReleases sends the same requests as a run over their HelmCharts, and writes the same files,
+// and one more for all releases. Without changes it writes no file. BenchmarkReleases measures the time.
 func TestReleasesCost(t *testing.T) {
 	const charts = 20
 	cold := map[string][]string{} // requests and files by kind
@@ -47,7 +47,7 @@ func TestReleasesCost(t *testing.T) {
 	}
 }
 
-// filesBelow are the files and links below a directory. A file that was rewritten is another one.
+// filesBelow returns the files and links below a directory. A rewritten file is a different file.
 func filesBelow(t *testing.T, dir string) map[string]os.FileInfo {
 	t.Helper()
 	files := map[string]os.FileInfo{}
@@ -69,8 +69,8 @@ func filesBelow(t *testing.T, dir string) map[string]os.FileInfo {
 	return files
 }
 
-// A run over 300 charts from 25 sources sends no request twice: not for what is requested by its version and by a
-// range, with other values, or by two sources of one repository.
+// TestNothingTwice: a run over 300 charts from 25 sources sends no request twice: not if a chart is requested by its version
+// and by a range, with other values, or by two sources of one repository.
 func TestNothingTwice(t *testing.T) {
 	const sources, each = 25, 12
 	network := helmtest.NewNetwork()
@@ -121,7 +121,7 @@ spec: {interval: 1h, chart: %[1]s-chart-%[3]d, version: %[4]s, sourceRef: {kind:
 	}
 }
 
-// serveCharts serves a repository of six charts, whose names begin with its own, without digests in every second entry.
+// serveCharts serves a repository of six charts, whose names begin with its name, without digests in every second entry.
 func serveCharts(t *testing.T, network *helmtest.Network, name string) *helmtest.Server {
 	t.Helper()
 	var published []helmtest.Published

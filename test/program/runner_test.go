@@ -16,10 +16,10 @@ import (
 	"github.com/helmsrc/helmsrc/cmd"
 )
 
-// silentCommand finds the commands that print nothing of a manifest on stdout: texts of the program alone, or nothing.
+// silentCommand matches the commands that print no manifest on stdout: only texts of the program, or nothing.
 var silentCommand = regexp.MustCompile(`^(helmsrc|bundle|(cache|completion|config)( .*)?|explain|artifacts( prune)?|validate|version)$`)
 
-// runnerRows is how commands are called in the world of github_stdout.txtar.
+// runnerRows returns the arguments of commands in the world of github_stdout.txtar.
 func runnerRows() map[string]string {
 	return map[string]string{
 		"fetch": "-f c", "resolve": "-R -f fleet/clusters", "verify": "-R -f fleet/clusters", "artifacts status": "", "artifacts verify": "",
@@ -31,8 +31,8 @@ func runnerRows() map[string]string {
 	}
 }
 
-// TestRunnerReads runs each command that prints on stdout in each of its formats. A new command, and a new format, has to have its
-// row, as both lists are those of the program.
+// TestRunnerReads runs each command that prints on stdout in each of its formats. A new command or format needs a row, because
+// both lists are those of the program.
 func TestRunnerReads(t *testing.T) {
 	world, err := txtar.ParseFile(filepath.Join("testdata", "script", "github_stdout.txtar"))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestRunnerReads(t *testing.T) {
 	})
 }
 
-// runnerLines demand that the command quotes what is hostile, and that no line of it is a command of the runner.
+// runnerLines require that the command quotes hostile text, and that no line of its output is a command of the runner.
 func runnerLines(name, args, format string) string {
 	switch format {
 	case "":
@@ -77,7 +77,7 @@ func runnerLines(name, args, format string) string {
 	}
 	line += "\n! stdout '^\\s*::|##\\['\n! stderr '^\\s*::(set|stop|add)|##\\['\n"
 	switch {
-	case name == "mirror": // whose documents have names of the registry alone
+	case name == "mirror": // whose documents contain only names of the registry
 		line += "stderr 'clusters/## \\[add-mask\\]x/all.yaml'\n"
 	case name == "lock":
 		line += "! stdout .\nstderr 'clusters/## \\[add-mask\\]x: HelmChart apps/app'\n"
@@ -87,7 +87,7 @@ func runnerLines(name, args, format string) string {
 	return line
 }
 
-// outputFormats are those that the completion of -o offers, none for a command without it.
+// outputFormats returns the formats that the completion of -o offers, nil for a command without the flag.
 func outputFormats(t *testing.T, name string) []string {
 	t.Helper()
 	var out bytes.Buffer

@@ -48,7 +48,7 @@ type scene struct {
 	world    *helmtest.World
 	work     string
 	canaries []helmtest.Canary
-	given    map[string][32]byte // what the script came with
+	given    map[string][32]byte // the files of the script
 }
 
 type sceneKey struct{}
@@ -61,7 +61,7 @@ func usage(ts *testscript.TestScript, ok bool, text string) {
 	}
 }
 
-// server finds a server by its name.
+// server returns a server by its name.
 func (s *scene) server(ts *testscript.TestScript, name string) *helmtest.Server {
 	server, ok := s.world.Servers[name]
 	if !ok {
@@ -93,7 +93,7 @@ func cmdRequests(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdAwait waits for a request, or for so many in all, so that a program in the background is in the middle of something.
+// cmdAwait waits for a request, or for a number of requests, so that a program in the background is in a known state.
 func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && (len(args) == 2 || len(args) == 3), "await server count | await server method uri")
 	log := theScene(ts).server(ts, args[0]).Log
@@ -106,7 +106,7 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	log.AwaitCount(n)
 }
 
-// cmdServe gives a server other content.
+// cmdServe replaces the content of a server.
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 2, "serve server dir")
 	ts.Check(theScene(ts).world.Replace(args[0], ts.MkAbs(args[1])))
@@ -133,14 +133,14 @@ func cmdCanary(ts *testscript.TestScript, neg bool, args []string) {
 	s.canaries = append(s.canaries, c)
 }
 
-// begin remembers the files of the script, so that search need not look into them.
+// begin records the files of the script, so that search need not read them.
 func (s *scene) begin() error {
 	s.given = map[string][32]byte{}
 	return s.files(func(name string, content []byte) { s.given[name] = sha256.Sum256(content) })
 }
 
-// search fails the test if a canary is in a file that the script made, the output of helmsrc among them, or reached a
-// server that it is not for.
+// search fails the test if a canary is in a file that the script made, including the output of helmsrc, or reached a server
+// that must not get it.
 func (s *scene) search(t testing.TB) {
 	canaries := s.world.Canaries()
 	for _, c := range s.canaries {

@@ -16,12 +16,12 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 )
 
-// referrersTag is the list of what refers to something, where the registry has none of its own. Each client that adds to it
-// writes it again, in its own order.
+// referrersTag matches the tag of a list of referrers, in a registry without an API for them. Each client that adds to the
+// list writes it again, in its own order.
 var referrersTag = regexp.MustCompile(`^sha256-[0-9a-f]{64}$`)
 
-// cmdDigests prints the digests that a repository of a registry has, sorted: what its tags name, what refers to that, and all
-// that these are made of. Everything is read and compared with its digest.
+// cmdDigests prints the digests in a repository of a registry, sorted: the tagged manifests, their referrers, and the content
+// of both. It reads everything and compares it with its digest.
 func cmdDigests(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 2, "digests server repository")
 	s := theScene(ts)

@@ -24,7 +24,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest/signing"
 )
 
-// signatories are who signs charts in the scripts.
+// signatories hold the keys that sign charts in the scripts.
 type signatories struct {
 	keys            map[string]*signing.Key
 	pgp             map[string]*signing.PGPKey
@@ -33,7 +33,7 @@ type signatories struct {
 	notation        map[string]*signing.Authority
 }
 
-// theSignatories are made when a script needs them.
+// theSignatories are made on first use.
 var theSignatories = sync.OnceValues(func() (*signatories, error) {
 	s := &signatories{keys: map[string]*signing.Key{}, pgp: map[string]*signing.PGPKey{}, ssh: map[string]*signing.SSHKey{}, notation: map[string]*signing.Authority{}}
 	for name, kind := range map[string]string{
@@ -103,7 +103,7 @@ func signatures(dir string, each func(s *signatories, args []string) error) erro
 	return nil
 }
 
-// signIn signs what the registries of a world have.
+// signIn returns a function that signs the charts of a registry.
 func signIn(w *helmtest.World) func(*registry.Registry, string) error {
 	return func(r *registry.Registry, dir string) error {
 		return signatures(dir, func(s *signatories, args []string) error {
@@ -115,7 +115,7 @@ func signIn(w *helmtest.World) func(*registry.Registry, string) error {
 	}
 }
 
-// signArchives gives the charts for a registry their provenance files.
+// signArchives adds provenance files to the charts for a registry.
 func signArchives(charts []helmtest.Published, dir string) error {
 	return signatures(dir, func(s *signatories, args []string) error {
 		key := s.pgp[args[1]]
@@ -135,7 +135,7 @@ func signArchives(charts []helmtest.Published, dir string) error {
 	})
 }
 
-// signed finds what a provenance file is for and, with the option of=, what it is about instead.
+// signed returns the positions of the signed chart and of the chart in its provenance file, which differs with the option of=.
 func signed(args []string, at func(string) int) (i, of int, err error) {
 	i = at(args[0])
 	of = i
@@ -152,7 +152,7 @@ func signed(args []string, at func(string) int) (i, of int, err error) {
 	return i, of, nil
 }
 
-// signedRepository makes Helm repositories with provenance files.
+// signedRepository returns a kind of Helm repositories with provenance files.
 func signedRepository(kind helmtest.Kind) helmtest.Kind {
 	return func(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
 		files, err := helmtest.ReadRepository(dir)
@@ -183,9 +183,9 @@ func signedRepository(kind helmtest.Kind) helmtest.Kind {
 	}
 }
 
-// signGit signs the commit and makes the signed tags of a Git repository. WHAT is `commit`, or the name of a tag; WHO a
-// PGP or SSH key, or `nobody` for an annotated tag alone. The option `forged` makes the signature of a commit one of
-// something else, `as=NAME` signs a tag under another name.
+// signGit signs the commit and makes the signed tags of a Git repository. WHAT is `commit`, or the name of a tag; WHO a PGP or
+// SSH key, or `nobody` for an annotated tag alone. With the option `forged` the signature of a commit is that of another text,
+// `as=NAME` signs a tag under another name.
 func signGit(g *helmtest.Git, dir string) error {
 	return signatures(dir, func(s *signatories, args []string) error {
 		signer, err := s.gitSigner(args[1])
@@ -243,7 +243,7 @@ func (s *signatories) sign(w *helmtest.World, r *registry.Registry, args []strin
 	return s.signWithKey(t, args[1], options)
 }
 
-// target finds out the digest of a chart.
+// target returns the repository and digest of a chart.
 func target(r *registry.Registry, chart string) (signing.Target, error) {
 	repository, _, _ := strings.Cut(chart, ":")
 	t := signing.Target{
@@ -277,7 +277,7 @@ func (s *signatories) signWithKey(t signing.Target, who string, options map[stri
 	return fmt.Errorf("unknown options in %v", options)
 }
 
-// signKeyless knows the options subject= issuer= bundle other nosct nolog otherlog logother late timestamp nopromise.
+// signKeyless supports the options subject= issuer= bundle other nosct nolog otherlog logother late timestamp nopromise.
 func (s *signatories) signKeyless(t signing.Target, options map[string]string) error {
 	flag := func(key string) bool {
 		_, ok := options[key]
@@ -312,8 +312,8 @@ func (s *signatories) signKeyless(t signing.Target, options map[string]string) e
 	return authority.Sign(t, k)
 }
 
-// signNotation knows the options cose, expired (the certificate was valid when it was signed), ocsp (the certificate names
-// a server, http://ocsp.test) and revoked.
+// signNotation supports the options cose, expired (the certificate was valid at the time of the signature), ocsp (the
+// certificate names a server, http://ocsp.test) and revoked.
 func signNotation(w *helmtest.World, a *signing.Authority, t signing.Target, options map[string]string) error {
 	has := func(key string) bool { _, ok := options[key]; return ok }
 	form, from, days, server := signing.JWS, time.Now().Add(-time.Hour), 30, ""
@@ -347,7 +347,7 @@ func policy(level string) []byte {
 		"signatureVerification": {"level": %q}, "trustStores": ["ca:charts"], "trustedIdentities": ["*"]}]}`, level)
 }
 
-// writeSigning writes what verifies the signatures of a script to signing/, if it has any.
+// writeSigning writes the public keys and policies for the signatures of a script to signing/, if it has any.
 func writeSigning(work string) error {
 	needed, err := filepath.Glob(filepath.Join(work, "*", "signatures"))
 	if err != nil || len(needed) == 0 {
@@ -369,7 +369,7 @@ func writeSigning(work string) error {
 	return nil
 }
 
-// files are public keys and trusted roots: PEM and JSON, and Secrets that are called as their file.
+// files returns public keys and trusted roots: PEM and JSON, and Secrets that have the name of their file.
 func (s *signatories) files() (map[string][]byte, error) {
 	files, secrets := map[string][]byte{}, map[string]map[string][]byte{}
 	for name, key := range s.keys {
@@ -415,7 +415,7 @@ func (s *signatories) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// gitKeys are the Secrets for signatures of commits and tags: one for each key, and `git`, which has two.
+// gitKeys adds the Secrets for signatures of commits and tags: one for each key, and `git`, which has two.
 func (s *signatories) gitKeys(secrets map[string]map[string][]byte) error {
 	secrets["git"] = map[string][]byte{}
 	for name, key := range s.pgp {

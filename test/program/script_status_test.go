@@ -26,14 +26,14 @@ func documents(ts *testscript.TestScript, file string) []*unstructured.Unstructu
 	return list
 }
 
-// kstatusOf asks the real kstatus library how it reads a document.
+// kstatusOf returns the status that the real kstatus library computes for a document.
 func kstatusOf(ts *testscript.TestScript, u *unstructured.Unstructured) string {
 	res, err := status.Compute(u)
 	ts.Check(err)
 	return string(res.Status)
 }
 
-// cmdKstatus compares what kstatus says.
+// cmdKstatus compares the statuses that kstatus computes.
 func cmdKstatus(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) > 1, "kstatus file [kind/]name=status... | kstatus file status")
 	got := map[string]string{}
@@ -54,8 +54,8 @@ func cmdKstatus(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdConditions prints a line for each document: what kstatus says, the conditions with their reasons, and the observed
-// generation. The messages are in other places.
+// cmdConditions prints a line for each document: the status by kstatus, the conditions with their reasons, and the observed
+// generation, without messages.
 func cmdConditions(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, !neg && len(args) == 1, "conditions file")
 	out := ts.Stdout()

@@ -1,5 +1,4 @@
-// Package program tests the program as a whole: what people type, and what they get. The scripts in testdata/script are
-// run by TestScript.
+// Package program tests the program as a whole: its commands and their output. TestScript runs the scripts in testdata/script.
 package program
 
 import (
@@ -50,11 +49,11 @@ func TestScript(t *testing.T) {
 // scriptTime is the clock of the scripts; $NOW sets another one.
 const scriptTime = "2026-01-02T03:04:05Z"
 
-// stateDir is below $WORK; in it the servers, the program and the commands of a script leave things for each other.
+// stateDir is a directory below $WORK for files that the servers, the program and the commands of a script exchange.
 const stateDir = ".helmtest"
 
-// helmsrc runs the program on the network of the script that it was called by. Its output is noted for the search for
-// canaries, and the script's directory is called $WORK in it.
+// helmsrc runs the program on the network of the script that called it. It records the output for the search for canaries,
+// with $WORK instead of the script's directory.
 func helmsrc(program string) int {
 	heap.Adapt()
 	work := os.Getenv("WORK")
@@ -103,7 +102,7 @@ func helmsrc(program string) int {
 	return code
 }
 
-// worklessWriter passes whole lines on, with $WORK for the directory of the script.
+// worklessWriter passes whole lines on, with $WORK instead of the directory of the script.
 type worklessWriter struct {
 	mu   sync.Mutex
 	w    io.Writer
@@ -132,7 +131,7 @@ func (w *worklessWriter) workless(b []byte) []byte {
 	return bytes.ReplaceAll(b, []byte(w.work), []byte("$WORK"))
 }
 
-// cleanup removes what the registries left.
+// cleanup removes the files of the registries after the tests.
 type cleanup struct{ *testing.M }
 
 func (c cleanup) Run() int {
@@ -145,8 +144,8 @@ func (c cleanup) Run() int {
 
 var kit = sync.OnceValues(helmtest.NewKit)
 
-// setup starts a server for each directory whose name begins with an underscore, and writes the certificates of the
-// script to tls/, and what is needed to log in to the servers to login/.
+// setup starts a server for each directory whose name begins with an underscore, and writes the certificates of the script to
+// tls/, and the credentials of the servers to login/.
 func setup(env *testscript.Env) error {
 	k, err := kit()
 	if err != nil {
@@ -164,7 +163,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("NOW", scriptTime)
-	// What is cached is looked through for secrets, too.
+	// The cache is searched for secrets, too.
 	env.Setenv("XDG_CACHE_HOME", filepath.Join(env.WorkDir, ".cache"))
 	// The race detector sleeps for a second at the end of each process, and the scripts have hundreds of them.
 	env.Setenv("GORACE", "atexit_sleep_ms=0")
@@ -185,8 +184,8 @@ func setup(env *testscript.Env) error {
 	return writeFile(filepath.Join(env.WorkDir, stateDir, "network"), []byte(w.Network.String()))
 }
 
-// startServers makes servers of directories and puts their addresses in the environment: $REPO is the URL of _repo,
-// $REGISTRY the host of _registry.
+// startServers starts servers with the files of directories and sets environment variables to their addresses: $REPO is the
+// URL of _repo, $REGISTRY the host of _registry.
 func startServers(env *testscript.Env, w *helmtest.World) error {
 	dirs, err := filepath.Glob(filepath.Join(env.WorkDir, "_*"))
 	if err != nil {
@@ -218,7 +217,7 @@ func writeFile(name string, content []byte) error {
 	return os.WriteFile(name, content, 0o600)
 }
 
-// condition knows [root]: the script runs with rights that file modes do not limit.
+// condition supports [root]: the script runs with rights that file modes do not limit.
 func condition(name string) (bool, error) {
 	if name == "root" {
 		return os.Geteuid() == 0, nil

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// sharded is a stage with a repository of manifests, and what one run fetches of it.
+// sharded returns a stage with a repository of manifests, and the artifacts of a run over all of it.
 func sharded(t *testing.T) *stage {
 	s := newStage(t, "podinfo 6.5.0\npodinfo 6.6.0\n")
 	var b strings.Builder
@@ -61,7 +61,7 @@ type exampleJob struct {
 	}
 }
 
-// TestIndexedJob runs the containers of the example for Kubernetes, with the variable that each Pod has.
+// TestIndexedJob runs the containers of the example for Kubernetes, with the variable of each Pod.
 func TestIndexedJob(t *testing.T) {
 	t.Parallel()
 	s := sharded(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// TestUnresolved has sources of every kind on hosts that do not resolve: each host is looked up once, and each source has an error
-// with the same words.
+// TestUnresolved reads sources of every kind on hosts that do not resolve: each host is looked up once, and all sources have
+// the same error.
 func TestUnresolved(t *testing.T) {
 	t.Parallel()
 	spec := map[string]string{
