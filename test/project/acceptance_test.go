@@ -12,7 +12,7 @@ import (
 
 var acceptance = regexp.MustCompile(`\bIA([0-9]+)(?:[–-](?:IA)?([0-9]+))?`)
 
-// TestAcceptanceNumbers holds that each acceptance case of image automation can be found in a script or a test by its number.
+// TestAcceptanceNumbers searches the scripts and tests for the number of each acceptance case of image automation.
 func TestAcceptanceNumbers(t *testing.T) {
 	const cases = 40
 	found := map[int]bool{}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// action is what a test needs to know of an action.yml.
+// action holds the parts of an action.yml that are tested.
 type action struct {
 	Inputs map[string]struct {
 		Description, Default string
@@ -45,12 +45,12 @@ var (
 	tableRow   = regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| (.*?) ?\\|(?: (.*) \\|)?$")
 	outputRow  = regexp.MustCompile("(?m)^\\| ((?:`[a-z-]+`(?:, )?)+) \\|")
 	expression = regexp.MustCompile(`\$\{\{`)
-	// workflowBlock is an example in a page.
+	// workflowBlock matches an example in a page.
 	workflowBlock = regexp.MustCompile("(?ms)^ *```ya?ml\n(.*?)^ *```$")
 	anAction      = regexp.MustCompile(`^(\./.*|[\w.-]+/[\w./-]+@[0-9a-f]{40})$`)
 )
 
-// TestActionInputs holds the tables of docs/guides/ci.md against the inputs and outputs of the actions.
+// TestActionInputs compares the tables of docs/guides/ci.md with the inputs and outputs of the actions.
 func TestActionInputs(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(filepath.Join("docs", "guides", "ci.md"))

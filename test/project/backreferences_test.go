@@ -14,13 +14,13 @@ import (
 	"testing"
 )
 
-// mostBackReferences is how many names the files of internal/reconcile may use of files that come after them on the page.
-// It only ever goes down.
+// mostBackReferences is the limit of the names that files of internal/reconcile use from files that follow them on the page.
+// It must not be raised.
 const mostBackReferences = 80
 
-// TestBackReferences holds the files of internal/reconcile against their order in docs/architecture.md: each has a place
-// there, and references from a file to a later one do not get more. A reference is a function, method, type, variable or
-// constant that a file uses, however often.
+// TestBackReferences compares the files of internal/reconcile with their order in docs/architecture.md: each file is on the
+// page, and the number of references from a file to a later one must not grow. A reference is a function, method, type,
+// variable or constant that a file uses, regardless of how often.
 func TestBackReferences(t *testing.T) {
 	t.Parallel()
 	const dir = "internal/reconcile"
@@ -70,7 +70,7 @@ type fileUses struct {
 	names map[fileUse]bool
 }
 
-// usesBetweenFiles returns what the files of a package use of each other, except fields.
+// usesBetweenFiles returns the names that the files of a package use from each other, except fields.
 func usesBetweenFiles(t *testing.T, dir string) fileUses {
 	t.Helper()
 	compiled := map[string]string{}

@@ -15,8 +15,8 @@ var (
 	coveredCase   = regexp.MustCompile(`^\| case ([RG]?\d+) `)
 )
 
-// TestCoverage holds docs/coverage.md against the tests that it names: each of them exists, each row of a table names one
-// or says why there is none, and a case of the reference's is found by its number.
+// TestCoverage compares docs/coverage.md with the tests that it names: each test exists, each row of a table names a test or a
+// reason why it has no test, and the test of a numbered case mentions its number.
 func TestCoverage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("docs", "coverage.md"))
@@ -39,7 +39,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// coveringTests reads the files with the tests that a line names.
+// coveringTests reads the files of the tests that a line names.
 func coveringTests(t *testing.T, position, line string) (sources []string, names int) {
 	t.Helper()
 	for _, m := range coveredScript.FindAllStringSubmatch(line, -1) {
@@ -68,7 +68,7 @@ func coveringTests(t *testing.T, position, line string) (sources []string, names
 	return sources, names
 }
 
-// sourceOfTest returns the file of a package that declares a test, or nothing.
+// sourceOfTest returns the file of a package that declares a test, or "".
 func sourceOfTest(t *testing.T, dirs []string, name string) string {
 	t.Helper()
 	var files []string
@@ -91,7 +91,7 @@ func sourceOfTest(t *testing.T, dirs []string, name string) string {
 	return ""
 }
 
-// mentions reports whether one of the sources says "case N", or "cases" and N among others.
+// mentions reports whether a source contains "case N", or "cases" with N in the list.
 func mentions(sources []string, number string) bool {
 	pattern := regexp.MustCompile(`\bcases? (?:[RG]?\d+(?:, | and |–|, case ))*` + number + `\b`)
 	for _, source := range sources {

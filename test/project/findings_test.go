@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// TestRunTimeCodes looks for a script that shows each code which no manifest alone can show. Those that one can are
-// tested with their examples.
+// TestRunTimeCodes searches the scripts for each code that a manifest alone cannot cause. The other codes are tested with
+// their examples.
 func TestRunTimeCodes(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil {

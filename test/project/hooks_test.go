@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hook is one of .pre-commit-hooks.yaml.
+// hook is a hook of .pre-commit-hooks.yaml.
 type hook struct {
 	ID, Name, Description, Entry, Language, Files string
 	Args                                          []string
@@ -21,8 +21,8 @@ type hook struct {
 
 var hookLanguages = map[string]string{"": "golang", "-docker": "docker_image", "-system": "system"}
 
-// TestHooks holds the hooks against each other: those of one command differ in how the program comes to run, and in
-// nothing else. .ci/hooks runs them, except those that need a container runtime.
+// TestHooks compares the hooks with each other: those of one command differ only in the installation of the program. .ci/hooks
+// runs them, except those that need a container runtime.
 func TestHooks(t *testing.T) {
 	t.Parallel()
 	b, err := os.ReadFile(".pre-commit-hooks.yaml")
@@ -52,7 +52,7 @@ func TestHooks(t *testing.T) {
 			}
 			h.ID, h.Language = plain.ID, plain.Language
 			if command == "fetch" && suffix == "-docker" {
-				// A container has no place for a cache but the repository, where anyone who contributes could put one.
+				// In a container only the repository could hold a cache, and a contributor could put one there.
 				h.Args = slices.DeleteFunc(slices.Clone(h.Args), func(arg string) bool { return arg == "--no-cache" })
 				if len(h.Args) != len(plain.Args) {
 					t.Errorf("helmsrc-fetch-docker has the arguments %q: it has no cache, and says so", h.Args)
@@ -66,7 +66,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestHooksInstall: the golang hooks install the program and nothing else, as pre-commit builds all commands of the module.
+// TestHooksInstall: the golang hooks install only the program, because pre-commit builds all commands of the module.
 func TestHooksInstall(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", `{{if eq .Name "main"}}{{.ImportPath}}{{end}}`, "./...").Output()

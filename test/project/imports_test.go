@@ -13,9 +13,9 @@ import (
 
 const module = "github.com/helmsrc/helmsrc/"
 
-// imports says which packages of the module each package may import. Data moves one way through the program; this table
-// is that way. A new package needs a line here and a page in docs/design; only those for tests and measurements, which no
-// line names, do without.
+// imports lists the packages of the module that each package may import. Data moves in one direction through the program,
+// which this table defines. A new package needs a line here and a page in docs/design, except packages for tests and
+// measurements, which no line names.
 var imports = map[string][]string{
 	"internal/conceal":  {},
 	"internal/cel":      {},
@@ -136,8 +136,8 @@ var imports = map[string][]string{
 	"": {"cmd"},
 }
 
-// unlinked are packages that may not be in the program: each would make it start later, or bigger by megabytes. A prefix
-// that ends in a slash stands for all packages below it.
+// unlinked are packages that must not be in the program: each would make it start later, or larger by megabytes. A prefix that
+// ends in a slash matches all packages below it.
 var unlinked = map[string]string{
 	"helm.sh/helm/v3/pkg/action":                     "brings client-go",
 	"helm.sh/helm/v3/pkg/chartutil":                  "brings the types of every Kubernetes API",
@@ -166,7 +166,7 @@ var unlinked = map[string]string{
 	"net/http/httptest":                              "for tests",
 }
 
-// inherent are packages below those that weigh nothing: what the Flux API types bring along, and the templates of -o.
+// inherent are exceptions that cost nothing: dependencies of the Flux API types, and the templates of -o.
 var inherent = []string{
 	"sigs.k8s.io/controller-runtime/pkg/scheme",
 	"k8s.io/client-go/util/jsonpath",
@@ -178,7 +178,7 @@ type listed struct {
 	Imports    []string
 }
 
-// goList runs go list; it knows what is built, whatever the file names say.
+// goList runs go list, which knows the files of a build regardless of their names.
 func goList(t *testing.T, args ...string) []listed {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Imports"}, args...)...)
@@ -200,7 +200,7 @@ func goList(t *testing.T, args ...string) []listed {
 	}
 }
 
-// TestImports holds the packages against the table of imports.
+// TestImports compares the packages with the table of imports.
 func TestImports(t *testing.T) {
 	for _, p := range goList(t, "./...") {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, strings.TrimSuffix(module, "/")), "/")
@@ -224,7 +224,7 @@ func forTests(name string) bool {
 	return name == "bench" || strings.HasPrefix(name, "test/") || strings.HasPrefix(name, "internal/helmtest") || strings.HasSuffix(name, "test")
 }
 
-// TestLinked looks for packages that the program may not hold.
+// TestLinked searches the program for packages that it must not contain.
 func TestLinked(t *testing.T) {
 	for _, p := range goList(t, "-deps", ".") {
 		if slices.Contains(inherent, p.ImportPath) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// vagueNames are words that names of functions, types, fields and variables are not made of, and what to write in place of
-// each: the word that Go, Helm, Flux or OCI has for the thing.
+// vagueNames are words that names of functions, types, fields and variables must not contain, with replacements: the words of
+// Go, Helm, Flux or OCI.
 var vagueNames = map[string]string{
 	"ahead":  "buffered, started",
 	"aside":  "referenceOnly, suspended",
@@ -30,7 +30,7 @@ var vagueNames = map[string]string{
 	"waits":  "waiting, delays",
 }
 
-// vagueName is vagueNames as whole names.
+// vagueName are such words as whole names.
 var vagueName = map[string]string{
 	"wayBack": "dependencyPath",
 	"isHome":  "isOwnRepository",
@@ -38,15 +38,15 @@ var vagueName = map[string]string{
 	"words":   "text, fields",
 }
 
-// fieldTerms are names that have one of the words because their field has it.
+// fieldTerms matches terms of the field that contain such a word.
 var fieldTerms = regexp.MustCompile(`(?i)in_?place`)
 
-// vagueComments are what comments do not say.
+// vagueComments matches the words that comments must not contain.
 var vagueComments = regexp.MustCompile(`(?i)\b(tells?|telling|told|whoever|somebody|anybody|hears?|mend(s|ed)?|hardly|at hand|hangs? on)\b`)
 
 var namePart = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 
-// TestNames: names and comments are in the words of the field.
+// TestNames: names and comments use the terms of the field.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--", "*.go").Output()
@@ -94,7 +94,7 @@ func insteadOf(name string) string {
 	return ""
 }
 
-// declaredNames are the names that a file declares.
+// declaredNames returns the names that a file declares.
 func declaredNames(f *ast.File) []*ast.Ident {
 	var names []*ast.Ident
 	add := func(all ...ast.Expr) {

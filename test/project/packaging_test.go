@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestManualsAreInTheCask: the other packages take all manual pages by a pattern, the cask names each.
+// TestManualsAreInTheCask: other packages include all manual pages by a pattern, but the cask names each of them.
 func TestManualsAreInTheCask(t *testing.T) {
 	config, err := os.ReadFile(".goreleaser.yaml")
 	if err != nil {

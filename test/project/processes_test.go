@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// starts are the functions of the program that start a process. Each is a row of docs/security-model.md.
+// starts holds the functions of the program that start a process. Each is a row of docs/security-model.md.
 var starts = map[string][]string{
 	"internal/helm/helm.go":           {"run"},
 	"internal/auth/ambient_helper.go": {"runHelper"},
 }
 
-// starting are the functions of the standard library that start a process or make one.
+// starting holds the functions of the standard library that start a process or make a command.
 var starting = map[string][]string{
 	"os/exec":                  {"Command", "CommandContext", "Cmd"},
 	"os":                       {"StartProcess"},
@@ -26,8 +26,8 @@ var starting = map[string][]string{
 	"golang.org/x/sys/windows": {"CreateProcess", "CreateProcessAsUser", "ShellExecute"},
 }
 
-// opens are the functions that open files by their paths. A file of a stranger's may be a pipe, and a link may lead anywhere:
-// package file looks at what it opens, and the others make files of their own, or append to one that the runner names.
+// opens holds the functions that open files by their paths. An untrusted file may be a pipe, and a link may lead anywhere:
+// package file checks each file that it opens, and the rest create new files, or append to a file that the runner names.
 var opens = map[string][]string{
 	"internal/publish/github.go":   {"appendFile"},
 	"internal/foresee/renderer.go": {"writeArchive"},
@@ -39,26 +39,26 @@ var opens = map[string][]string{
 	"internal/rewrite/one.go":      {"beside", "exclusive"},
 }
 
-// opening are the functions of the standard library that open a file by its path. Those of an os.Root stay below it.
+// opening holds the functions of the standard library that open a file by its path. Those of an os.Root stay below it.
 var opening = map[string][]string{
 	"os":        {"Open", "OpenFile", "ReadFile", "ReadDir", "OpenRoot", "Create", "DirFS", "WriteFile", "CopyFS"},
 	"io/ioutil": {"ReadFile", "ReadDir", "WriteFile"},
 	"syscall":   {"Open"},
 }
 
-// TestProcesses: the program starts other programs in these functions alone.
+// TestProcesses: only these functions of the program start other programs.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	onlyIn(t, starts, starting, "starts a process")
 }
 
-// TestReaders: the program opens files by their paths in these functions alone.
+// TestReaders: only these functions of the program open files by their paths.
 func TestReaders(t *testing.T) {
 	t.Parallel()
 	onlyIn(t, opens, opening, "opens a file by its path")
 }
 
-// onlyIn holds the program to calling functions of packages in the named functions of the named files, and nowhere else.
+// onlyIn checks that the program calls functions of packages only in the named functions of the named files.
 func onlyIn(t *testing.T, allowed, of map[string][]string, does string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--", "main.go", "cmd/*.go", "internal/*.go", ":!*_test.go", ":!internal/helmtest", ":!internal/fetch/fetchtest", ":!*/testdata/*").Output()
@@ -86,7 +86,7 @@ func onlyIn(t *testing.T, allowed, of map[string][]string, does string) {
 	}
 }
 
-// usesOf are the functions of a file that use functions of packages. What is only handed on is a type such as *exec.Cmd.
+// usesOf returns the functions of a file that use functions of packages. A type such as *exec.Cmd does not count.
 func usesOf(t *testing.T, file string, of map[string][]string) []string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

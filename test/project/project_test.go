@@ -1,5 +1,5 @@
-// Package project holds what the project says of itself against what it is: the tables of its pages, its hooks, its Action
-// and its packages.
+// Package project compares the pages of the project with the project: the tables of its pages, its hooks, its Action and its
+// packages.
 package project
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain lets the tests name files from the root of the project.
+// TestMain changes to the root of the project, so that tests can name files from there.
 func TestMain(m *testing.M) {
 	if err := os.Chdir(filepath.Join("..", "..")); err != nil {
 		panic(err)

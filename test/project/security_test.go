@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// TestSecurityModel holds docs/security-model.md against the tests that it names: each row of a table names one, and each of
-// them exists. SECURITY.md points to the page.
+// TestSecurityModel compares docs/security-model.md with the tests that it names: each row of a table names a test, and each
+// test exists. SECURITY.md links to the page.
 func TestSecurityModel(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("docs", "security-model.md"))
@@ -43,7 +43,7 @@ func TestSecurityModel(t *testing.T) {
 	}
 }
 
-// linkedBy returns the modules of a row of the table of modules, or an empty string for other lines.
+// linkedBy returns the modules of a row of the table of modules, or "" for other lines.
 func linkedBy(line string) string {
 	_, modules, ok := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
 	if !ok || modules != "module |" && !strings.HasPrefix(modules, "`github.com/") && !strings.HasPrefix(modules, "`gopkg.in/") {
@@ -52,7 +52,7 @@ func linkedBy(line string) string {
 	return modules
 }
 
-// TestLinkedModules holds the table of unmaintained modules against what is linked: a module whose version is from before
+// TestLinkedModules compares the table of unmaintained modules with the linked modules: a module whose version is from before
 // 2023 is in it, and each module in it is linked.
 func TestLinkedModules(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// The size of package cmd, which parses flags, prints and picks exit codes. Both figures only ever go down.
+// The size of package cmd, which parses flags, prints and picks exit codes. The figures must not be raised.
 const (
 	mostLines   = 5800
 	mostMethods = 36
@@ -66,14 +66,14 @@ func TestSizeOfCommands(t *testing.T) {
 	}
 }
 
-// namesFlag matches a flag in a text, and not the dashes of a sentence or of a PEM block.
+// namesFlag matches a flag in a text, but not the dashes of a sentence or of a PEM block.
 var namesFlag = regexp.MustCompile(`(^|[^-\w])--[a-z]`)
 
-// ofOthers is a flag of another program.
+// ofOthers matches a flag of another program.
 var ofOthers = regexp.MustCompile(`(git|gpg|helm|cosign|kustomize)( [a-z-]+)* --[a-z]|--enable-helm|Use --debug flag`)
 
-// TestFlagsBelowCommands looks for texts below cmd that name a flag: advice is in package finding, or comes with the option that an
-// exit.UsageError is about. Package config is about flags, and internal/helm/arguments.go has those of the helm that it starts.
+// TestFlagsBelowCommands searches for texts below cmd that name a flag: advice belongs to package finding, or to the option of
+// an exit.UsageError. Package config handles flags, and internal/helm/arguments.go has the flags of helm.
 func TestFlagsBelowCommands(t *testing.T) {
 	t.Parallel()
 	var found []string

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestStart: no regular expression is compiled before main. Each start of the program would wait for it, whatever it does.
+// TestStart: no regular expression is compiled before main, because that would delay every start of the program.
 func TestStart(t *testing.T) {
 	t.Parallel()
 	later := 0

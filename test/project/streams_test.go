@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestStreams: the streams of the process are named in cmd/env.go alone, so that all output goes through those of cmd.Env.
+// TestStreams: only cmd/env.go names the streams of the process, so that all output goes through those of cmd.Env.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	named := 0

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// plainWords are words that read as translated, and what to write. They are looked for in pages, in messages and in help:
-// in text between quotes, but not in comments and names.
+// plainWords are words that read as translated, with replacements. The test searches pages, messages and help for them: quoted
+// text, but not comments and names.
 var plainWords = []struct{ pattern, instead string }{
 	{`\bmend(s|ed|ing)?\b`, "fix"},
 	{`\btold\b`, "reported, said"},
@@ -33,7 +33,7 @@ var plainWords = []struct{ pattern, instead string }{
 	{`\bround in a circle\b`, "cycle"},
 }
 
-// commentWords are those of comments.
+// commentWords matches such words in comments.
 var commentWords = regexp.MustCompile(`(?i)\banew\b|\bbut for\b|\b(?:is|begins|leads|stands) nowhere\b|\bwithout a word\b|\bin the place of\b|\bin its stead\b|\bthereby\b|\bbe had\b|\bheld against\b|\bno one asked\b|(?:[^e]|[^r]e) (?:is|are) none\b`)
 
 var (
