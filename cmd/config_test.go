@@ -56,7 +56,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	}
 }
 
-// schemaFile stands for the address of the schema while it is compiled.
+// schemaFile is the URL of the schema during compilation.
 const schemaFile = "helmsrc.schema.json"
 
 func configSchema(t *testing.T) *jsonschema.Schema {
@@ -80,7 +80,7 @@ func configSchema(t *testing.T) *jsonschema.Schema {
 	return compiled
 }
 
-// TestConfigurationAndSchemaAgree has the program and the published schema judge the same files.
+// TestConfigurationAndSchemaAgree validates the same files with the program and the published schema.
 func TestConfigurationAndSchemaAgree(t *testing.T) {
 	compiled := configSchema(t)
 	tests := []struct {
@@ -117,7 +117,7 @@ func TestConfigurationAndSchemaAgree(t *testing.T) {
 			t.Chdir(t.TempDir())
 			write(t, "c.yaml", test.text)
 			code, _, log := run(t, "config", "--config", "c.yaml")
-			// Some values are only judged by the command that uses them.
+			// Some values are validated only by the command that uses them.
 			if code == exit.OK && !test.valid {
 				write(t, "empty.yaml", "")
 				code, _, log = run(t, "fetch", "-f", "empty.yaml", "--allow-empty", "--config", "c.yaml")
@@ -132,7 +132,7 @@ func TestConfigurationAndSchemaAgree(t *testing.T) {
 	}
 }
 
-// yamlValue is a document in the types of JSON.
+// yamlValue returns a document in the types of JSON.
 func yamlValue(t *testing.T, text string) any {
 	t.Helper()
 	var v any
@@ -160,7 +160,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// TestEffectiveConfigurationIsOne reads what config prints as a configuration file: the same values come out.
+// TestEffectiveConfigurationIsOne reads the output of config as a configuration file: the values stay the same.
 func TestEffectiveConfigurationIsOne(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "c.yaml", "filename: [a b.yaml, \"c: d\"]\nconcurrency: 3\nnamespace: \"5\"\ncommands: {fetch: {events: true}, verify: {retries: 0}}\n")
@@ -187,7 +187,7 @@ func jsonEqual(a, b any) bool {
 	return bytes.Equal(x, y)
 }
 
-// TestFlagsOfOneNameAreOfOneType is what lets a key of the file stand for all commands.
+// TestFlagsOfOneNameAreOfOneType: a key of the file applies to all commands, so their flags must have the same type.
 func TestFlagsOfOneNameAreOfOneType(t *testing.T) {
 	types := map[string]string{}
 	for _, c := range newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)}).Commands() {
@@ -206,7 +206,7 @@ func TestFlagsOfOneNameAreOfOneType(t *testing.T) {
 	}
 }
 
-// TestFoundConfigurationIsConfined tries to have a file that comes with a repository reach out of it.
+// TestFoundConfigurationIsConfined: a configuration file of a repository cannot refer to files outside of it.
 func TestFoundConfigurationIsConfined(t *testing.T) {
 	outside := t.TempDir()
 	dir := t.TempDir()
@@ -282,7 +282,7 @@ func TestConfigurationIsBounded(t *testing.T) {
 	}
 }
 
-// TestConfigurationsInTheDocs has the examples that people copy judged by the program and by the schema.
+// TestConfigurationsInTheDocs validates the examples that people copy with the program and with the schema.
 func TestConfigurationsInTheDocs(t *testing.T) {
 	compiled := configSchema(t)
 	var examples []string

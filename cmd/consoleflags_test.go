@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/config"
 )
 
-// TestWhenThereAreRowsAndColours has what decides it: the terminal, the flags and the environment.
+// TestWhenThereAreRowsAndColours varies the terminal, the flags and the environment.
 func TestWhenThereAreRowsAndColours(t *testing.T) {
 	for _, test := range []struct {
 		name        string
@@ -51,7 +51,7 @@ func TestWhenThereAreRowsAndColours(t *testing.T) {
 	}
 }
 
-// TestLocaleOfTerminal: not every terminal shows more than ASCII, and the locale says so.
+// TestLocaleOfTerminal: a locale without UTF-8 limits tables to ASCII.
 func TestLocaleOfTerminal(t *testing.T) {
 	for locale, want := range map[string]bool{"": false, "C": true, "POSIX": true, "en_US.UTF-8": false, "de_DE.utf8": false, "en_US.ISO-8859-1": true} {
 		if got := notUTF8(func(name string) string { return map[string]string{"LANG": locale}[name] }); got != want {

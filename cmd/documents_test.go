@@ -15,8 +15,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// FuzzDocuments: no line of a document on stdout is a command of the runner, in any format, and YAML and JSON mean there
-// what they mean elsewhere.
+// FuzzDocuments: no line of a document on stdout is a command of the runner, in any format, and YAML and JSON keep their
+// meaning.
 func FuzzDocuments(f *testing.F) {
 	f.Add("::set-output name=a::b", "app")
 	f.Add("a\n  ::stop-commands::x\r\t::y\n", "##[add-mask]x")

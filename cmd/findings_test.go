@@ -19,14 +19,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// cutFile takes from an example the name of the file that it begins with.
+// cutFile cuts the name of a file from the beginning of an example.
 func cutFile(text string) (name, rest string, ok bool) {
 	line, rest, _ := strings.Cut(text, "\n")
 	name, ok = strings.CutPrefix(line, "# ")
 	return name, rest, ok && strings.HasSuffix(name, ".yaml")
 }
 
-// filesOf are the files of an example, that of one without names being called "".
+// filesOf returns the files of an example, under "" if they have no names.
 func filesOf(text string) map[string]string {
 	files := map[string]string{}
 	at := ""
@@ -80,8 +80,8 @@ func validateCodes(t *testing.T, text string, args ...string) map[string]bool {
 	return codes
 }
 
-// TestExamples gives the example of each rule to validate, which has to find the mistake, and its correction, which
-// must not have any.
+// TestExamples validates the example of each rule, which must contain the mistake, and its correction, which must not have
+// findings.
 func TestExamples(t *testing.T) {
 	for _, r := range finding.Rules() {
 		if r.Example == "" {
@@ -100,7 +100,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestIgnored silences the mistake of each example, but those that cannot be.
+// TestIgnored silences the mistake of each example, except those that cannot be silenced.
 func TestIgnored(t *testing.T) {
 	for _, r := range finding.Rules() {
 		if r.Example == "" || r.Group == "Comments that silence findings" || r.Code == finding.InvalidMetadata {
@@ -114,7 +114,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestOptions holds the options that the sentences of package finding name against those of the commands.
+// TestOptions compares the options in the sentences of package finding with the options of the commands.
 func TestOptions(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)}).Commands() {

@@ -15,8 +15,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 )
 
-// TestReference compares docs/reference and man with the commands: go test ./cmd -run TestReference -update writes
-// them. They are made here, because nothing of it has to be in the program.
+// TestReference compares docs/reference and man with the commands: go test ./cmd -run TestReference -update writes them. They
+// are generated here, because the program does not need them.
 func TestReference(t *testing.T) {
 	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	pages, manuals := map[string]string{"README.md": referenceIndex(root)}, map[string]string{}
@@ -28,7 +28,7 @@ func TestReference(t *testing.T) {
 	holdDirectory(t, filepath.Join("..", "man"), manuals)
 }
 
-// TestHelpGroups finds names in the groups of flags that no command has, and flags of fetch in no group.
+// TestHelpGroups reports names in the groups of flags that no command has, and flags of fetch without a group.
 func TestHelpGroups(t *testing.T) {
 	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	known := map[string]bool{}
@@ -49,7 +49,7 @@ func TestHelpGroups(t *testing.T) {
 	}
 }
 
-// TestHelpIsComplete looks for what the help of every command has to say.
+// TestHelpIsComplete checks that every command has a summary and an example, and every flag a usage.
 func TestHelpIsComplete(t *testing.T) {
 	root := newRootCommand(&app{env: &Env{Program: "helmsrc"}, console: console.New(nil)})
 	for _, c := range documented(root) {
@@ -64,7 +64,7 @@ func TestHelpIsComplete(t *testing.T) {
 	}
 }
 
-// holdDirectory compares the files of a directory with what they should be.
+// holdDirectory compares the files of a directory with the generated ones.
 func holdDirectory(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	if *updateFiles {
@@ -97,7 +97,7 @@ func holdDirectory(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-// documented are a command and those below it.
+// documented returns a command and its visible subcommands.
 func documented(c *cobra.Command) []*cobra.Command {
 	c.InitDefaultHelpCmd()
 	all := []*cobra.Command{c}
@@ -121,7 +121,7 @@ func referenceIndex(root *cobra.Command) string {
 	return b.String()
 }
 
-// reference is the page of a command.
+// reference returns the page of a command.
 func reference(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s.\n\n```\n%s\n```\n\n", c.CommandPath(), c.Short, c.UseLine())
@@ -179,7 +179,7 @@ func inCode(s string) string {
 	return "`" + s + "`"
 }
 
-// flagTerm is a flag as it is typed, with the word for its value, and what it means.
+// flagTerm returns a flag as it is typed, with the name of its value, and its usage.
 func flagTerm(f *pflag.Flag) (name, usage string) {
 	word, usage := pflag.UnquoteUsage(f)
 	name = "--" + f.Name
@@ -192,7 +192,7 @@ func flagTerm(f *pflag.Flag) (name, usage string) {
 	return name, usage
 }
 
-// shownDefault is the default of a flag, if it has one.
+// shownDefault returns the default of a flag, if it has one.
 func shownDefault(f *pflag.Flag) string {
 	if f.DefValue == "[]" {
 		return ""
@@ -200,8 +200,8 @@ func shownDefault(f *pflag.Flag) string {
 	return f.DefValue
 }
 
-// manual is the manual page of a command, in the macros of man(7). It has no date: the version of the program says
-// more.
+// manual returns the manual page of a command, in the macros of man(7). It has no date: the version of the program is more
+// useful.
 func manual(c *cobra.Command) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"\" helmsrc \"helmsrc manual\"\n", roff(strings.ToUpper(pageName(c))))
@@ -283,7 +283,7 @@ func manualFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// roff escapes text: a hyphen is a hyphen, so that it can be copied, and no line begins a macro.
+// roff escapes text: hyphens stay hyphens, so that they can be copied, and no line begins a macro.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCloseDefaultTransport asks a server that is there with the client that libraries fall back on.
+// TestCloseDefaultTransport sends requests to a running server with the default client of libraries.
 func TestCloseDefaultTransport(t *testing.T) {
 	before, _ := http.DefaultTransport.(*http.Transport)
 	t.Cleanup(func() { http.DefaultTransport = before })

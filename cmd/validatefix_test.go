@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/exit"
 )
 
-// mistaken are HelmCharts whose versions lack quotes: in a document each, or in one.
+// mistaken returns HelmCharts whose versions lack quotes: each in a document, or all in one.
 func mistaken(count int, list bool) string {
 	var text strings.Builder
 	if list {
@@ -36,7 +36,7 @@ func mistaken(count int, list bool) string {
 	return text.String()
 }
 
-// TestRemediesAreLinear compares what few and four times as many findings of a file need: each file is parsed once.
+// TestRemediesAreLinear compares the memory for few and for four times as many findings of a file: each file is parsed once.
 func TestRemediesAreLinear(t *testing.T) {
 	for _, list := range []bool{false, true} {
 		t.Run(fmt.Sprintf("list=%t", list), func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestRemediesAreLinear(t *testing.T) {
 	}
 }
 
-// TestValidateIsInterrupted ends the context while the input is read: the run ends with 130, says why, and edits nothing.
+// TestValidateIsInterrupted ends the context during the read: the run ends with 130, reports the reason, and edits no file.
 func TestValidateIsInterrupted(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "charts.yaml")
 	if err := os.WriteFile(name, []byte(mistaken(3, false)), 0o600); err != nil {
@@ -86,7 +86,7 @@ func TestValidateIsInterrupted(t *testing.T) {
 	}
 }
 
-// interrupting ends a run that reads it.
+// interrupting ends the run that reads it.
 type interrupting struct{ cancel context.CancelCauseFunc }
 
 func (r interrupting) Read([]byte) (int, error) {
