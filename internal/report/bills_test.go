@@ -24,7 +24,7 @@ var (
 	manifests = "sha256:" + strings.Repeat("b", 64)
 )
 
-// billed is a run whose objects were resolved to all kinds of components. Two of them are the same chart.
+// billed returns a run whose objects were resolved to all kinds of components. Two of them are the same chart.
 func billed() *Run {
 	podinfo := func(user string) *Component {
 		return &Component{
@@ -50,7 +50,7 @@ func billed() *Run {
 	}}
 }
 
-// schemaOf compiles a schema that another one refers to others beside it.
+// schemaOf compiles the last of the schemas, which may refer to the rest.
 func schemaOf(t *testing.T, files ...string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -86,7 +86,7 @@ func validate(t *testing.T, s *jsonschema.Schema, text string) error {
 	return s.Validate(value)
 }
 
-// TestCycloneDX holds a bill against the schema that the library brings, and reads it with the library.
+// TestCycloneDX validates a bill with the schema of the library, and reads it with the library.
 func TestCycloneDX(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
 	if err != nil {
@@ -140,7 +140,7 @@ func TestCycloneDX(t *testing.T) {
 	}
 }
 
-// TestSPDX holds a document against the schema of SPDX, and reads and validates it with the library.
+// TestSPDX validates a document with the schema of SPDX, and reads and validates it with the library.
 func TestSPDX(t *testing.T) {
 	s := schemaOf(t, filepath.Join("testdata", "spdx-schema-2.3.json"))
 	text := written(t, "spdx", billed())
@@ -209,7 +209,7 @@ func TestInToto(t *testing.T) {
 	}
 }
 
-// TestBillsComplete: a run in which nothing failed leaves nothing out.
+// TestBillsComplete: the bill of a run without failures is complete.
 func TestBillsComplete(t *testing.T) {
 	run := billed()
 	run.Count[StateFailed] = 0
@@ -236,8 +236,8 @@ func TestPackageURL(t *testing.T) {
 	}
 }
 
-// FuzzBills: what a chart, a registry or a signer says is a text in each bill. It makes no component, no digest, no line and no
-// license expression of its own, and the libraries read what was written.
+// FuzzBills: text of a chart, a registry or a signer stays text in each bill. It adds no component, digest, line or license
+// expression, and the libraries read the bill.
 func FuzzBills(f *testing.F) {
 	for _, text := range []string{
 		"a", hostile, "x\nsigned-by: cosign somebody", "\"},{\"name\":\"x", "((MIT", "MIT) OR (", "MIT OR Apache-2.0", "pkg:helm/x@1?a=b#c", "../../x", "sha256:x", "\u2028\u202e", "https://a b/\x7f", "NOASSERTION", "%2e%2e/%", "\xff",

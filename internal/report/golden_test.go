@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expected reports")
 
-// reported are runs and plans that have everything that a report may say, and nothing.
+// reported returns runs and plans with all and without any content of a report.
 func reported() map[string]*Run {
 	usual := runs()["usual"]
 	usual.Count[StateResolved], usual.Count[StateVerified] = 3, 4
@@ -68,7 +68,7 @@ func reported() map[string]*Run {
 	}}
 }
 
-// TestReports compares each report with the one that was looked at; go test -update writes them.
+// TestReports compares each report with the reviewed one; go test -update writes them.
 func TestReports(t *testing.T) {
 	path := filepath.Join("testdata", "reports.txtar")
 	want, err := txtar.ParseFile(path)
@@ -101,7 +101,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestManyFindings: findings come before silenced ones, and what is beyond the limit is counted.
+// TestManyFindings: findings precede silenced ones, and the rest beyond the limit is counted.
 func TestManyFindings(t *testing.T) {
 	many := make([]finding.Finding, maxFindings-2)
 	run := &Run{Findings: many, Silenced: make([]finding.Finding, 5), ListSilenced: true}
@@ -132,12 +132,12 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// refusing takes nothing.
+// refusing refuses all writes.
 type refusing struct{}
 
 func (refusing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-// short takes some bytes, and no more.
+// short accepts a number of bytes, and refuses more.
 type short struct{ room int }
 
 func (s *short) Write(p []byte) (int, error) {
@@ -148,7 +148,7 @@ func (s *short) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestRefused: a report that cannot be written is an error, and so is a format that there is not.
+// TestRefused: a report that cannot be written is an error, and so is an unknown format.
 func TestRefused(t *testing.T) {
 	run := reported()["plan"]
 	_, annotations := Annotations(refusing{}, run, 1)
@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPlanLines: a line of JSON for each release, in which text stays readable.
+// TestPlanLines: a line of JSON for each release, with readable text.
 func TestPlanLines(t *testing.T) {
 	p := &plan.Plan{Changes: []plan.Change{{Chart: "app >1 <2"}, {Chart: "b"}}}
 	var b bytes.Buffer
@@ -204,7 +204,7 @@ func TestObjectName(t *testing.T) {
 	}
 }
 
-// TestClean: what every format can hold stays, at both ends of what none can.
+// TestClean: clean keeps all characters that every format can hold, up to the limits of the dropped ranges.
 func TestClean(t *testing.T) {
 	if got := clean("a\tb\nc\x1f\x20~\x7f\u0080\u009f\u00a0\ufffd\ufffe\uffff\U00010000\xff"); got != "a\tb\nc ~\u00a0\ufffd\U00010000\ufffd" {
 		t.Errorf("%q", got)
@@ -214,7 +214,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestPageRoom: a page takes what it has room for to the last byte, and counts the rest.
+// TestPageRoom: a page is filled to the last byte, and counts the missing rows.
 func TestPageRoom(t *testing.T) {
 	const head = "\n### T\n\nH\n"
 	for most, want := range map[int]string{

@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// hostileRun has the same text in each field that comes from manifests, charts and servers.
+// hostileRun returns a run with the same text in each field that comes from manifests, charts and servers.
 func hostileRun(text string) *Run {
 	id := plan.ID{Cluster: text, Kind: text, Namespace: text, Name: text}
 	chart := &plan.Chart{Name: text, Version: text, Digest: text}
@@ -37,7 +37,7 @@ func hostileRun(text string) *Run {
 	}
 }
 
-// FuzzPage: whatever a manifest or a chart says is text. It makes no element, no attribute and no link of its own.
+// FuzzPage: the text of a manifest or a chart stays text. It adds no element, attribute or link.
 func FuzzPage(f *testing.F) {
 	for _, text := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' autofocus onfocus='alert(1)`, `javascript:alert(1)`,
@@ -48,7 +48,7 @@ func FuzzPage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		want, got := elementsOf(t, "plain"), elementsOf(t, "a"+text) // a text that is empty is left out
 		if strings.ContainsAny(clean(text), "\n") {
-			return // which a diff has as lines of its own
+			return // a diff has a row for each line
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q makes another page: %d elements, want %d", text, len(got), len(want))
@@ -56,7 +56,7 @@ func FuzzPage(f *testing.F) {
 	})
 }
 
-// elementsOf are the elements of the page of a hostile run, with the names of their attributes.
+// elementsOf returns the elements of the page of a hostile run, with the names of their attributes.
 func elementsOf(t *testing.T, text string) (shape []string) {
 	t.Helper()
 	for z := html.NewTokenizer(strings.NewReader(written(t, "html", hostileRun(text)))); z.Next() != html.ErrorToken; {
@@ -76,7 +76,7 @@ func elementsOf(t *testing.T, text string) (shape []string) {
 	return shape
 }
 
-// TestPageTells has on the page what each part of a run says.
+// TestPageTells checks that the page has the content of each part of a run.
 func TestPageTells(t *testing.T) {
 	run := hostileRun("in-everything")
 	run.Plan.Against = "in-plan"
@@ -91,7 +91,7 @@ func TestPageTells(t *testing.T) {
 	}
 }
 
-// TestPageNeedsNothing: a page loads nothing, and its policy lets its own script and style take effect, and no others.
+// TestPageNeedsNothing: a page loads nothing, and its policy allows only its own script and style.
 func TestPageNeedsNothing(t *testing.T) {
 	var b bytes.Buffer
 	if err := Write(&b, "html", runs()["usual"]); err != nil {
@@ -109,7 +109,7 @@ func TestPageNeedsNothing(t *testing.T) {
 	}
 }
 
-// TestTimeline has versions by their dates, the oldest first, or by their ranks where one has no date.
+// TestTimeline places versions by date, the oldest first, or by rank if a date is missing.
 func TestTimeline(t *testing.T) {
 	day := func(n int) time.Time { return time.Unix(int64(n)*24*60*60, 0) }
 	o := &Outdated{Chart: "c", Current: "1", Wanted: "2", Latest: "4", Versions: []PublishedVersion{{"4", day(100)}, {"3", day(75)}, {"2", day(50)}, {"1", day(0)}}}
@@ -149,7 +149,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// A tree leads to the rows of its objects, and is open up to some number of nodes.
+// TestPageTree: a tree links to the rows of its objects, and is open up to a number of nodes.
 func TestPageTree(t *testing.T) {
 	run := &Run{Command: "tree", Version: "1"}
 	cluster := &outline.Node{Kind: outline.Cluster, Name: "main"}

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// TestJUnitSchema holds the reports against Jenkins' schema: by the reader of schemas below, which is available
-// everywhere, and by xmllint where it is installed, as in CI.
+// TestJUnitSchema validates the reports with Jenkins' schema: with the parser of schemas below, which is available everywhere,
+// and with xmllint if it is installed, as in CI.
 func TestJUnitSchema(t *testing.T) {
 	schema := readXSD(t, filepath.Join("testdata", "junit.xsd"))
 	lint, _ := exec.LookPath("xmllint")
@@ -49,7 +49,7 @@ func TestJUnitSchema(t *testing.T) {
 	}
 }
 
-// xsd is as much of an XML Schema as junit.xsd uses; readXSD refuses everything else.
+// xsd is the part of XML Schema that junit.xsd uses; readXSD refuses other elements.
 type xsd map[string]xsdElement
 
 type xsdElement struct {
@@ -146,7 +146,7 @@ func (x xsd) element(n xmlNode) error {
 	return x.sequence(name, e.Struct.Elements, n.Children)
 }
 
-// sequence takes the children in the order of the schema.
+// sequence checks the order of the children.
 func (x xsd) sequence(name string, elements []xsdElement, children []xmlNode) error {
 	for _, e := range elements {
 		n := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// hostilePlan has texts that nobody means well with.
+// hostilePlan returns a plan with hostile texts.
 func hostilePlan() *plan.Plan {
 	target := &plan.Target{Name: "app", Namespace: "apps", StorageNamespace: "apps"}
 	digest := "sha256:" + strings.Repeat("a", 64)
@@ -73,7 +73,7 @@ func TestPlanMarkdown(t *testing.T) {
 	}
 }
 
-// TestDiffFence: a diff does not close its fence, though a character in between that no page can hold hides the end of it.
+// TestDiffFence: a diff does not close its fence, also if dropped control characters divide the backquotes in it.
 func TestDiffFence(t *testing.T) {
 	for _, text := range []string{" a\n ```\n b\n", " a\n ``\x01`\n b\n", " a\n `\x1b``\x7f`\n b\n"} {
 		page := planDiff(&plan.Change{ID: plan.ID{Name: "a"}}, &plan.Diff{Of: "values", Text: text})

@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// hostile is text that would be markup, a command or an end of something in one of the formats.
+// hostile is text that would be markup, a command or an end marker in one of the formats.
 const hostile = "a\r\n::error::x\n##[error]y\x1b[31m|`<b>&]]>%0A\u0000\uFFFF\xff,col=1:![p](http://x/)"
 
 func runs() map[string]*Run {
