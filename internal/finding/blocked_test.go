@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// failure is an error of an object, blocked by another one if that has a name.
+// failure returns an error of an object, which another object blocks if by is not empty.
 func failure(kind, name, by string) Finding {
 	f := Finding{Code: Unreachable, Severity: Error, Kind: kind, Namespace: "ns", Name: name, Pos: Pos{name + ".yaml", 1, 1}}
 	if by != "" {
@@ -21,7 +21,7 @@ func made(f Finding, kind, name string) Finding {
 	return f
 }
 
-// member is a finding about a cycle.
+// member returns a finding about a cycle.
 func member(name, of string) Finding {
 	f := failure("R", name, "")
 	f.Code, f.Message = DependencyCycle, of
@@ -61,7 +61,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// A finding that two clusters have names the places and the objects of both.
+// TestUnite: a finding of two clusters names the places and the objects of both.
 func TestUnite(t *testing.T) {
 	one, two := failure("HelmRepository", "r", ""), failure("HelmRepository", "r", "")
 	one.Blocks = []Object{{Kind: "HelmRelease", Name: "a"}}

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// shared are the codes that several errors carry, each because it knows another fact, and what these facts are. All other
-// codes have one carrier.
+// shared holds the codes of several errors, each of which reports a different fact, and these facts. All other codes have one
+// carrier.
 var shared = map[Code]map[string]string{
 	Authentication: {
 		"finding.OfStatus":  "a server answers 401 or 403",
@@ -40,8 +40,8 @@ var shared = map[Code]map[string]string{
 // functions return codes without being methods of an error.
 var functions = []string{"OfStatus", "codeOfOne", "CodeOf", "TLSCode", "networkCode", "requestCode"}
 
-// TestCarriers holds types of errors to one code in one place: several may carry a code only if each knows another fact. A Problem
-// without a type of its own has the code of the place where it is made, and is not looked at.
+// TestCarriers limits codes to one error type each: several types may have a code only if each reports a different fact. A
+// Problem has the code of the place where it is made, and is ignored.
 func TestCarriers(t *testing.T) {
 	names := constants(t)
 	carriers := map[Code][]string{}
@@ -79,7 +79,7 @@ func TestCarriers(t *testing.T) {
 	}
 }
 
-// carrierName is the type whose method Finding this is, or one of the functions, else empty.
+// carrierName returns the type whose method Finding this is, or the name of one of the functions, else "".
 func carrierName(f *ast.FuncDecl) string {
 	switch {
 	case f.Recv == nil && slices.Contains(functions, f.Name.Name) && returnsCode(f):
@@ -92,13 +92,13 @@ func carrierName(f *ast.FuncDecl) string {
 		typ = star.X
 	}
 	name := typ.(*ast.Ident).Name
-	if name == "Reason" { // of a condition: what is left to say where the errors say nothing
+	if name == "Reason" { // the reason of a condition: a fallback for errors without a code
 		return ""
 	}
 	return name
 }
 
-// returnsCode reports whether a function returns a code of a finding, and not that of an exit.
+// returnsCode reports whether a function returns the code of a finding, and not an exit code.
 func returnsCode(f *ast.FuncDecl) bool {
 	if f.Type.Results == nil {
 		return false
@@ -112,7 +112,7 @@ func returnsCode(f *ast.FuncDecl) bool {
 	return false
 }
 
-// codesIn are the codes that a function names.
+// codesIn returns the codes that a function names.
 func codesIn(f *ast.FuncDecl, names map[string]Code) []Code {
 	var found []Code
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -124,7 +124,7 @@ func codesIn(f *ast.FuncDecl, names map[string]Code) []Code {
 	return found
 }
 
-// constants are the codes by the names that they have in this package.
+// constants returns the codes by the names of their constants.
 func constants(t *testing.T) map[string]Code {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRules holds the catalogue to its form: codes and names are unique, texts are sentences.
+// TestRules checks the form of the catalogue: codes and names are unique, texts are sentences.
 func TestRules(t *testing.T) {
 	codes, names := map[Code]bool{}, map[string]bool{}
 	form, nameForm := regexp.MustCompile(`^HS[0-9]{3}$`), regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestFixes finds hints that send their reader back to where they come from.
+// TestFixes reports hints that only refer to the message that they belong to.
 func TestFixes(t *testing.T) {
 	circular := regexp.MustCompile(`(?i)\bthe hint\b|^(see|do what|do as|follow|read|fix what|correct what) the message|as the message says`)
 	for _, r := range Rules() {
@@ -70,7 +70,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// The work of a search is bounded, however many names there are.
+// TestNearestOfMany: the work of a search is bounded for any number of names.
 func TestNearestOfMany(t *testing.T) {
 	var known []string
 	for i := range 20_000 {

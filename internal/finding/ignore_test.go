@@ -2,7 +2,7 @@ package finding
 
 import "testing"
 
-// TestSilencesCycle: a comment at a member of a cycle silences the findings of all members, and nothing else.
+// TestSilencesCycle: a comment at a member of a cycle silences only the findings of its members.
 func TestSilencesCycle(t *testing.T) {
 	const text = "dependsOn forms a cycle: a/x → a/y → a/x"
 	first := Finding{Code: DependencyCycle, Kind: "HelmRelease", Namespace: "a", Name: "x", Message: text, Pos: Pos{File: "x.yaml", Line: 3}}

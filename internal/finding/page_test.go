@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/docs"
 )
 
-// TestPage holds docs/findings.md to the form in which it is read: it has the rules, in the order of their codes in each
-// group, and nothing else.
+// TestPage checks that docs/findings.md has the form that the program parses: the rules, in the order of their codes in each
+// group, and no other content.
 func TestPage(t *testing.T) {
 	page := strings.ReplaceAll(docs.Findings, "\r\n", "\n")
 	head := strings.Join(strings.Split(page, "\n## ")[:2], "\n## ")
@@ -25,7 +25,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// groups are the headings of the catalogue, in its order.
+// groups returns the headings of the catalogue, in its order.
 func groups() []string {
 	return []string{
 		"Input", "What the API server refuses", "Deprecations", "References", "URLs", "Charts and versions", "Settings", "Verification",
@@ -33,7 +33,7 @@ func groups() []string {
 	}
 }
 
-// catalogue is the part of the page with the rules.
+// catalogue returns the part of the page with the rules.
 func catalogue() string {
 	var b strings.Builder
 	for _, group := range groups() {
