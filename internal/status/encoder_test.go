@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// document is a HelmChart after a successful run.
+// document returns a HelmChart after a successful run.
 func document(t *testing.T) map[string]any {
 	t.Helper()
 	content := map[string]any{
@@ -51,7 +51,7 @@ func document(t *testing.T) map[string]any {
 	return doc
 }
 
-// static is an OCI HelmRepository, which has no status.
+// static returns an OCI HelmRepository, which has no status.
 func static(t *testing.T) map[string]any {
 	t.Helper()
 	doc, err := status.Document(map[string]any{
@@ -237,7 +237,7 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// TestEventsComeLast: what happened is no interruption of what is.
+// TestEventsComeLast: events follow the tables of all objects.
 func TestEventsComeLast(t *testing.T) {
 	event := status.Event{Reason: "Failed", Message: "no route to host"}.Document(document(t), now)
 	got := encode(t, status.Wide, document(t), event, static(t))
@@ -258,7 +258,7 @@ LAST SEEN   TYPE      REASON   OBJECT                   MESSAGE
 	}
 }
 
-// TestTableIsInert: a message comes from servers, and must neither break the table nor command a terminal.
+// TestTableIsInert: a message comes from servers, and must neither break the table nor control a terminal.
 func TestTableIsInert(t *testing.T) {
 	var b bytes.Buffer
 	hostile := "a\tb\x1b[2Jc\u202ed\u009be\nsecond line"
@@ -278,7 +278,7 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// TestStreaming: what can be written is written at once, so that a reader of a long run sees it.
+// TestStreaming: documents are written at once, so that a reader of a long run sees them.
 func TestStreaming(t *testing.T) {
 	for _, format := range []status.Format{status.YAML, status.JSON, status.JSONL, status.Name} {
 		var b bytes.Buffer
@@ -327,8 +327,7 @@ func TestMap(t *testing.T) {
 	}
 }
 
-// TestEncodeControls holds that no format passes characters on that a terminal obeys, and that none loses them which can
-// write them.
+// TestEncodeControls checks that no format writes characters that a terminal obeys, and that formats with escapes keep them.
 func TestEncodeControls(t *testing.T) {
 	const hostile = "a\x1b[31m\u009b31m\x7f\u202e\a\rb"
 	for _, format := range status.Formats() {
@@ -353,7 +352,7 @@ func TestEncodeControls(t *testing.T) {
 	}
 }
 
-// closed takes some writes, and refuses the others.
+// closed accepts a number of writes, and refuses the rest.
 type closed struct{ takes int }
 
 func (c *closed) Write(p []byte) (int, error) {
@@ -363,7 +362,7 @@ func (c *closed) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEncodeRefused: what cannot be encoded, or not be written, is an error in every format.
+// TestEncodeRefused: a failed encoding or write is an error in every format.
 func TestEncodeRefused(t *testing.T) {
 	doc := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
 	for _, format := range status.Formats() {

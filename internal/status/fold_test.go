@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// TestFoldShapes shows the documents that runs end with.
+// TestFoldShapes compares the documents at the end of runs.
 func TestFoldShapes(t *testing.T) {
 	chartPrev, repositoryPrev := previous(chart), previous(repository)
 	unreachable := errors.New("failed to fetch Helm repository index: no route to host")
@@ -230,7 +230,7 @@ func undent(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestSummary is case 67: what Ready says when several conditions are true at once.
+// TestSummary is case 67: the content of Ready if several conditions are true at once.
 func TestSummary(t *testing.T) {
 	storage := isTrue("StorageOperationFailed", "S", "storage")
 	fetch := isTrue("FetchFailed", "F", "fetch")
@@ -275,7 +275,7 @@ func find(conditions []metav1.Condition, typ string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// TestFoldTwice: a run that finds nothing new changes nothing.
+// TestFoldTwice: a run without news changes nothing.
 func TestFoldTwice(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
@@ -293,7 +293,7 @@ func TestFoldTwice(t *testing.T) {
 	}
 }
 
-// after returns what the n-th run leaves behind.
+// after returns the status after the n-th run.
 func after(kind string, prev status.Previous, o status.Outcome, n int) status.Previous {
 	conditions, observed := status.Fold(kind, prev, o, now.AddDate(0, 0, n))
 	next := status.Previous{Conditions: conditions, ObservedGeneration: observed, Artifact: prev.Artifact}
@@ -306,7 +306,7 @@ func after(kind string, prev status.Previous, o status.Outcome, n int) status.Pr
 	return next
 }
 
-// TestFoldLeavesItsInputAlone guards the remembered status, which several goroutines may look at.
+// TestFoldLeavesItsInputAlone guards the recorded status, which several goroutines may read.
 func TestFoldLeavesItsInputAlone(t *testing.T) {
 	for _, s := range scenarios() {
 		want, _ := json.Marshal(s.prev)
@@ -351,7 +351,7 @@ func TestLongMessage(t *testing.T) {
 	}
 }
 
-// TestKstatus lets the real kstatus library read every document that a run can end with.
+// TestKstatus reads every final document of a run with the real kstatus library.
 func TestKstatus(t *testing.T) {
 	for _, s := range scenarios() {
 		conditions, observed := status.Fold(s.kind, s.prev, s.outcome, now)

@@ -13,15 +13,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// fluxObject is an object that Flux's condition code can work on.
+// fluxObject is an object that Flux's condition code can process.
 type fluxObject interface {
 	fluxconditions.Setter
 	SetGeneration(int64)
 }
 
-// judge goes through a run step by step as source-controller's reconcilers do, with Flux's own condition code, and
-// returns the conditions and the observed generation that are left. It holds for HelmRepository, HelmChart and
-// OCIRepository.
+// judge simulates a run step by step as source-controller's reconcilers do, with Flux's own condition code, and returns the
+// resulting conditions and observed generation. It applies to HelmRepository, HelmChart and OCIRepository.
 func judge(kind string, prev status.Previous, o status.Outcome) ([]metav1.Condition, int64) {
 	var obj fluxObject = &sourcev1.HelmRepository{}
 	switch kind {
@@ -81,7 +80,7 @@ func judgeSource(kind string, obj fluxObject, o status.Outcome, hasArtifact bool
 	if failed == nil {
 		fluxconditions.Delete(obj, sourcev1.FetchFailedCondition)
 	}
-	// An OCIRepository knows the revision before most of what can fail.
+	// An OCIRepository knows the revision before most failures can occur.
 	if o.Seen != nil && (failed == nil || oci) {
 		if hasArtifact {
 			fluxconditions.MarkTrue(obj, sourcev1.ArtifactOutdatedCondition, string(o.Seen.Reason), "%s", o.Seen.Message)
@@ -132,7 +131,7 @@ func judgeArtifact(obj fluxObject, o status.Outcome) error {
 	return nil
 }
 
-// judgeResult works out the classes of behaviour that source-controller's result computation and summary know.
+// judgeResult simulates source-controller's result computation and summary.
 func judgeResult(kind string, obj fluxObject, err error, observed int64) ([]metav1.Condition, int64) {
 	var failure *status.Failure
 	stalling := errors.As(err, &failure) && failure.Stalled != ""
@@ -175,8 +174,8 @@ func judgeResult(kind string, obj fluxObject, err error, observed int64) ([]meta
 	return obj.GetConditions(), observed
 }
 
-// TestFoldAgainstFlux holds Fold against Flux's condition code in every sensible combination of what was before and
-// what happens now: cases 64, 67 and 68, and the second runs of every kind.
+// TestFoldAgainstFlux compares Fold with Flux's condition code in every sensible combination of previous status and outcome:
+// cases 64, 67 and 68, and the second runs of every kind.
 func TestFoldAgainstFlux(t *testing.T) {
 	n := 0
 	for _, s := range scenarios() {
@@ -204,11 +203,11 @@ func TestFoldAgainstFlux(t *testing.T) {
 	}
 }
 
-// sameConditions compares everything but times.
+// sameConditions compares everything except times.
 func sameConditions(a, b []metav1.Condition) bool { return show(a) == show(b) }
 
-// checkTimes holds the transition times to their law: Fold keeps one wherever Flux does, and otherwise only where the
-// condition says the same as before and the artifact never went away.
+// checkTimes checks the transition times: Fold keeps one wherever Flux does, and otherwise only if the condition has the same
+// content as before and the artifact never disappeared.
 func checkTimes(t *testing.T, prev status.Previous, got, flux []metav1.Condition) {
 	t.Helper()
 	for i, c := range got {

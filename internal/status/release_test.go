@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// judgeRelease goes the way of helm-controller's reconciler, with Flux's own condition code.
+// judgeRelease simulates helm-controller's reconciler, with Flux's own condition code.
 func judgeRelease(prev status.Previous, o status.Outcome) ([]metav1.Condition, int64) {
 	hr := &helmv2.HelmRelease{}
 	hr.SetGeneration(o.Generation)

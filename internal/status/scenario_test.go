@@ -25,7 +25,7 @@ var (
 	now    = before.Add(time.Hour)
 )
 
-// condition is written with the generation that observed it; its time is before.
+// condition returns a condition with the generation that observed it, and the time before.
 func condition(generation int64, typ string, value metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: typ, Status: value, Reason: reason, Message: message, ObservedGeneration: generation,
 		LastTransitionTime: metav1.NewTime(before)}
@@ -53,7 +53,7 @@ func artifact(revision string) *meta.Artifact {
 	return &meta.Artifact{Revision: revision, Digest: "sha256:" + revision, Size: &size}
 }
 
-// the two revisions of the scenarios
+// The two revisions of the scenarios.
 const oldRevision, newRevision = "5.2.1", "5.2.2"
 
 func build(revision string, stage status.Stage) status.Build {
@@ -81,7 +81,7 @@ func stored(kind, revision string) *status.Observation {
 	return status.StoredRevision(revision)
 }
 
-// previous lists what may have been before, by name.
+// previous returns the possible previous statuses, by name.
 func previous(kind string) map[string]status.Previous {
 	success := stored(kind, oldRevision)
 	ready := isTrue("Ready", string(success.Reason), success.Message)
@@ -134,7 +134,7 @@ func previous(kind string) map[string]status.Previous {
 	return all
 }
 
-// outcomes lists what may happen, by name.
+// outcomes returns the possible outcomes, by name.
 func outcomes(kind string) map[string]status.Outcome {
 	boom := errors.New("boom")
 	failure := func(err error) status.Outcome { return status.Outcome{Failure: status.AsFailure(err)} }
@@ -177,7 +177,7 @@ func outcomes(kind string) map[string]status.Outcome {
 	return all
 }
 
-// ociOutcomes adds what may happen to an OCIRepository only.
+// ociOutcomes adds the outcomes that only an OCIRepository has.
 func ociOutcomes(all map[string]status.Outcome) {
 	boom := errors.New("boom")
 	refused := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: "unsigned", Err: boom}
@@ -197,13 +197,13 @@ func ociOutcomes(all map[string]status.Outcome) {
 	}
 }
 
-// A scenario is a combination of the two.
+// A scenario is a combination of a previous status and an outcome.
 type scenario struct {
 	name      string
 	kind      string
 	prev      status.Previous
 	outcome   status.Outcome
-	different string // why Fold departs from Flux, "" if it does not
+	different string // the reason why Fold departs from Flux, "" if it does not
 }
 
 func scenarios() []scenario {
