@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFromLock names files as a lock does: from its directory, with forward slashes, and nothing outside of that.
+// TestFromLock: a lock names files relative to its directory, with forward slashes, and none outside of it.
 func TestFromLock(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -25,7 +25,7 @@ func TestFromLock(t *testing.T) {
 	}
 }
 
-// TestWithoutPrivateProxies keeps what the environment says, in either spelling, and adds the private addresses.
+// TestWithoutPrivateProxies keeps the value of the environment, in either spelling, and adds the private addresses.
 func TestWithoutPrivateProxies(t *testing.T) {
 	for _, test := range []struct{ upper, lower, begins string }{
 		{"", "", "localhost,"},
