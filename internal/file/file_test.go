@@ -37,7 +37,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadAllGivesUp ends the wait for what never comes with the cause of the context.
+// TestReadAllGivesUp ends the wait for an endless pipe with the cause of the context.
 func TestReadAllGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")

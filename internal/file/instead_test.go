@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestInstead reads files with the texts of a context, by whatever name they are called.
+// TestInstead reads files with the texts of a context, under several names.
 func TestInstead(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -40,7 +40,7 @@ func TestOutside(t *testing.T) {
 			t.Errorf("Outside of the absolute %s = %v", name, got)
 		}
 	}
-	// The working directory may be named over a link.
+	// The name of the working directory may contain a link.
 	t.Chdir(filepath.Join(dir, "alias", "sub"))
 	for name, want := range map[string]bool{"same": false, "up/in": false, "out": true, "../file": true} {
 		if got := Outside(name); got != want {
