@@ -126,7 +126,7 @@ func checkMismatch(t *testing.T, err error, body string) {
 	}
 }
 
-// endlessly says io.EOF after its first byte, and then goes on all the same.
+// endlessly returns io.EOF after its first byte, but then continues.
 type endlessly struct{ reads int }
 
 func (e *endlessly) Read(p []byte) (int, error) {
