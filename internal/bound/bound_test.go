@@ -44,7 +44,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzValues holds the count against the parser: no text has more than two values for each separator, and three besides.
+// FuzzValues compares the count with the parser: a text has at most two values for each separator, and three more.
 func FuzzValues(f *testing.F) {
 	for _, seed := range []string{"a: b\n", "[a, b]", "{a, b}", "- - - a\n", "? a\n: b\n", "[? , ? ]", "[: , : ]", "?\n?\n", `{"a":"b"}`, "-\n-\n", "{'a':[]}", "- ? - a", "a:\tb", "-\r-\r-\u2028-\u0085-", "a: &a b\nc: *a", "[a: b, c: d]"} {
 		f.Add([]byte(seed))

@@ -63,7 +63,7 @@ func TestRereads(t *testing.T) {
 	}
 }
 
-// TestMatchRoom: as many steps as there may be are too many.
+// TestMatchRoom: a number of steps equal to the limit is refused.
 func TestMatchRoom(t *testing.T) {
 	for size, refused := range map[int]bool{maxWork/4 - 2: false, maxWork/4 - 1: true} {
 		if err := Match([]string{strings.Repeat("x", size)}, "abcd"); (err != nil) != refused {
@@ -109,7 +109,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// FuzzInstructions holds the estimate against the compiler.
+// FuzzInstructions compares the estimate with the compiler.
 func FuzzInstructions(f *testing.F) {
 	for _, seed := range []string{`a`, `(a|b)*c`, `((x?){10}){10}`, `\pL+`, `a{3,}`, `a{2,5}?`, `(?i)abc`, `^$|\b`, `[a-z]{0,20}`} {
 		f.Add(seed)
