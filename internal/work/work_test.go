@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestMemoFailure: a failure is remembered like an answer, and belongs to its key alone.
+// TestMemoFailure: an error is kept like a result, and belongs only to its key.
 func TestMemoFailure(t *testing.T) {
 	var m Memo[string, int]
 	dead := errors.New("server is dead")
@@ -32,8 +32,8 @@ func TestMemoFailure(t *testing.T) {
 	}
 }
 
-// TestMemoEnds: who waits for the call of another goroutine waits no longer than its own context lives, and learns
-// why that ended. The call itself goes on.
+// TestMemoEnds: a caller that waits for the call of another goroutine waits only until its own context ends, and gets the
+// cause of that. The call itself continues.
 func TestMemoEnds(t *testing.T) {
 	var m Memo[string, int]
 	started, release := make(chan struct{}), make(chan struct{})
@@ -62,7 +62,7 @@ func TestMemoEnds(t *testing.T) {
 	}
 }
 
-// TestMemoOnce has many ask for few keys at once: the work is done once per key.
+// TestMemoOnce runs many callers of few keys at once: the work is done once per key.
 func TestMemoOnce(t *testing.T) {
 	var m Memo[int, int]
 	var calls atomic.Int32
@@ -84,7 +84,7 @@ func TestMemoOnce(t *testing.T) {
 	}
 }
 
-// TestOrdered: no more than the limit run at once, all slots are used, and all is done when it returns.
+// TestOrdered: at most limit calls run at once, all slots are used, and all calls are done when it returns.
 func TestOrdered(t *testing.T) {
 	for _, test := range []struct{ n, limit, most int }{{12, 3, 3}, {2, 8, 2}, {5, 0, 1}, {3, -1, 1}, {0, 4, 0}} {
 		var mu sync.Mutex
@@ -102,7 +102,7 @@ func TestOrdered(t *testing.T) {
 				}
 			}
 			mu.Unlock()
-			<-full // until as many run as may
+			<-full // until the limit is reached
 			mu.Lock()
 			now--
 			done[i] = true
@@ -114,7 +114,7 @@ func TestOrdered(t *testing.T) {
 	}
 }
 
-// TestOrderedStarts: with one slot, work is started in the order of its numbers.
+// TestOrderedStarts: with one slot, the calls start in the order of their numbers.
 func TestOrderedStarts(t *testing.T) {
 	var order []int
 	Ordered(50, 1, func(i int) { order = append(order, i) })
@@ -123,7 +123,7 @@ func TestOrderedStarts(t *testing.T) {
 	}
 }
 
-// TestSleep waits for the time, or ends with the cause of its context.
+// TestSleep waits for a duration, or ends with the cause of its context.
 func TestSleep(t *testing.T) {
 	if err := Sleep(t.Context(), 0); err != nil {
 		t.Errorf("error %v", err)
