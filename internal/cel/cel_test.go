@@ -8,7 +8,7 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// operators is the environment in which flux-operator and the controllers read expressions.
+// operators returns the environment in which flux-operator and the controllers parse expressions.
 func operators(t testing.TB) *celgo.Env {
 	t.Helper()
 	env, err := celgo.NewEnv(celgo.HomogeneousAggregateLiterals(), celgo.EagerlyValidateDeclarations(true), celgo.DefaultUTCTimeZone(true),
@@ -19,7 +19,7 @@ func operators(t testing.TB) *celgo.Env {
 	return env
 }
 
-// TestCheck refuses what the operator refuses, and says where.
+// TestCheck refuses the expressions that the operator refuses, with their position.
 func TestCheck(t *testing.T) {
 	env := operators(t)
 	for text, want := range map[string]string{
@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// FuzzCheck refuses nothing that the operator reads.
+// FuzzCheck refuses no expression that the operator accepts.
 func FuzzCheck(f *testing.F) {
 	for _, text := range []string{
 		"true", "status.phase == 'Ready'", "has(status.x)", "x.all(y, y > 1)", "x.map(a, b, c)",
