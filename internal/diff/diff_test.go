@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What Unified prints is what git takes, byte for byte, whatever the text. IA36.
+// TestDiffApplies: git applies the output of Unified, byte for byte, for any text. IA36.
 func TestDiffApplies(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestDiffApplies(t *testing.T) {
 	}
 }
 
-// Lines that are not shown stand in no diff, and those that change stand there as they are shown.
+// TestDiffHides: omitted lines are not in the diff, and changed lines are in it as show returns them.
 func TestDiffHides(t *testing.T) {
 	before := "secret: 1\nsecret: 2\nopen: 3\nchange: 4\nopen: 5\nsecret: 6\n"
 	diff := Unified("a/f", "b/f", []byte(before), []byte(strings.Replace(before, "4", "5", 1)), func(line int, text string, edited bool) string {
@@ -79,7 +79,7 @@ func TestDiffHides(t *testing.T) {
 	}
 }
 
-// Texts that differ in too many lines are replaced, line by line if that is possible.
+// TestUnifiedBounds: texts that differ in too many lines are replaced, line by line if that is possible.
 func TestUnifiedBounds(t *testing.T) {
 	many := func(s string) []byte { return []byte(strings.Repeat(s+"1\n"+s+"2\n", 2*maxEdits)) }
 	if got := Unified("a", "b", many("x"), append(many("y"), '\n'), nil); !strings.Contains(got, "-x2\n+y1\n") {
@@ -91,7 +91,7 @@ func TestUnifiedBounds(t *testing.T) {
 	}
 }
 
-// A new line is shown by the rules of the line that it replaces, also among others that change.
+// TestDiffReplaced: a new line is shown by the rules of the line that it replaces, also between other changed lines.
 func TestDiffReplaced(t *testing.T) {
 	before := "a: 1\nsecret: 2\nb: 3\nstays\n"
 	after := "a: 4\nsecret: 5\nb: 6\nc: 7\nstays\n"
