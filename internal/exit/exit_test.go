@@ -11,7 +11,7 @@ type passing bool
 func (passing) Error() string     { return "passing" }
 func (p passing) Transient() bool { return bool(p) }
 
-// TestCodeOf says which exit code an error gives, however deep it is wrapped.
+// TestCodeOf checks the exit code of errors, also of wrapped ones.
 func TestCodeOf(t *testing.T) {
 	for _, test := range []struct {
 		err  error
@@ -22,7 +22,7 @@ func TestCodeOf(t *testing.T) {
 		{&OptionError{Option: "report", Err: Usagef("x")}, Usage},
 		{passing(true), Transient},
 		{passing(false), Failed},
-		{&UsageError{Err: passing(true)}, Transient}, // what may pass by itself is no wrong usage
+		{&UsageError{Err: passing(true)}, Transient}, // a transient error is not wrong usage
 		{fmt.Errorf("x: %w", ErrInterrupted), Interrupted},
 		{errors.Join(passing(true), ErrInterrupted), Interrupted},
 	} {
