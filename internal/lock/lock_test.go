@@ -184,7 +184,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestFind looks for the entry of an object where the input is all clusters at once, and where it is one of them.
+// TestFind searches for the entry of an object if the input is all clusters, and if it is one of them.
 func TestFind(t *testing.T) {
 	l, east, west := New(), podinfo(), podinfo()
 	east.Cluster, west.Cluster = "clusters/east", "clusters/west"
@@ -224,7 +224,7 @@ func TestDrop(t *testing.T) {
 	}
 }
 
-// TestReadUnmarked reads the locks of versions that wrote no last line.
+// TestReadUnmarked reads locks of versions that did not write a last line.
 func TestReadUnmarked(t *testing.T) {
 	content := strings.TrimSuffix(strings.Replace(string(written(t, podinfo())), ` It ends with "# end".`, "", 1), end)
 	if l, err := Read([]byte(content)); err != nil || len(l.Find(Key{Object: podin})) != 1 {
@@ -232,7 +232,7 @@ func TestReadUnmarked(t *testing.T) {
 	}
 }
 
-// TestUnpinned refuses entries that name no bytes, for each kind of source.
+// TestUnpinned refuses entries that identify no bytes, for each kind of source.
 func TestUnpinned(t *testing.T) {
 	commit := "main@sha1:" + strings.Repeat("1", 40)
 	chart := func(kind, url string) Entry {
@@ -272,7 +272,7 @@ func TestUnpinned(t *testing.T) {
 	}
 }
 
-// What Git makes of two branches is a lock that can be read or a conflict, and never an entry of both.
+// TestMerge: Git merges two branches into a valid lock or reports a conflict, but never combines an entry from both.
 func TestMerge(t *testing.T) {
 	entry := func(object, version, digest string) Entry {
 		e := podinfo()

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestSchema holds the published schema against an entry that has every field, and against the fields that there are.
+// TestSchema compares the published schema with an entry that has every field, and with the existing fields.
 func TestSchema(t *testing.T) {
 	file, err := os.Open(filepath.Join("..", "..", "schema", "lock.schema.json"))
 	if err != nil {
