@@ -17,7 +17,7 @@ func entry(name string) lock.Entry {
 	return lock.Entry{Object: "HelmChart/apps/" + name, SourceKind: "HelmRepository", Chart: name, Version: "1.0.0", Digest: "sha256:" + strings.Repeat("0", 64)}
 }
 
-// TestChange has many writers at once: the file is made once, and no entry is lost.
+// TestChange runs many writers at once: the file is created once, and no entry is lost.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), lock.FileName)
