@@ -27,7 +27,7 @@ func open(t *testing.T, dir string) *store.Store {
 	return st
 }
 
-// put stores an object; an empty text is no artifact.
+// put stores an object, without an artifact if the text is empty.
 func put(t *testing.T, st *store.Store, key store.Key, text, failure string, at time.Time) {
 	t.Helper()
 	unlock, err := st.Lock(t.Context(), key)
@@ -55,7 +55,7 @@ func put(t *testing.T, st *store.Store, key store.Key, text, failure string, at 
 	}
 }
 
-// TestJoin holds which of two directories counts, whatever their order.
+// TestJoin checks which of two directories takes precedence, in both orders.
 func TestJoin(t *testing.T) {
 	early, late := time.Unix(10, 0), time.Unix(20, 0)
 	chart, repository := store.NewKey("HelmChart", "apps", "app"), store.NewKey("HelmRepository", "apps", "repo")
@@ -68,7 +68,7 @@ func TestJoin(t *testing.T) {
 		name     string
 		key      store.Key
 		a, b     side
-		want     string // what is stored, "" for nothing
+		want     string // the stored artifact, "" without one
 		conflict string
 		moved    bool
 	}{
