@@ -21,7 +21,7 @@ import (
 
 var fixtureNames = []string{"helmchart", "helmchart-v1", "helmchartwithdeps", "helmchartwithdeps-v1"}
 
-// TestPackageAsHelmDoes compares our archives, which have fixed times, with those of Helm's own packaging.
+// TestPackageAsHelmDoes compares our archives, which have fixed times, with archives that Helm packages.
 func TestPackageAsHelmDoes(t *testing.T) {
 	charts := []helmtest.Chart{helmtest.NewChart("podinfo", "6.5.0")}
 	for _, name := range fixtureNames {
@@ -77,7 +77,7 @@ func load(t *testing.T, archive []byte) *chart.Chart {
 	return c
 }
 
-// TestFixtureLock holds the digest of the lock against the requirements, as Helm computes it.
+// TestFixtureLock compares the digest of the lock with that of the requirements, as Helm computes it.
 func TestFixtureLock(t *testing.T) {
 	c := load(t, pack(t, helmtest.Fixture("helmchartwithdeps")))
 	b, err := json.Marshal([2][]*chart.Dependency{c.Metadata.Dependencies, c.Lock.Dependencies})

@@ -8,8 +8,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// Each Helm is the one that it says. On a fresh machine they are built here, minutes before the tests of the whole program
-// need them, and not in the time that those have.
+// TestHelms checks the version of each Helm. On a fresh machine it builds them, minutes before the tests of the whole program
+// need them, and outside of their time limit.
 func TestHelms(t *testing.T) {
 	t.Parallel()
 	for version, build := range map[string]func() (string, error){"v3.": helmtest.Helm, "v4.": helmtest.Helm4} {

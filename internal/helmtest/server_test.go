@@ -58,7 +58,7 @@ func unpack(t *testing.T, archive string) string {
 	return dir
 }
 
-// client speaks to the network, through the transport that configure has changed.
+// client returns a client of the network, with the transport that configure changed.
 func client(t *testing.T, w *helmtest.World, configure ...func(*http.Transport)) *http.Client {
 	t.Helper()
 	tr := &http.Transport{DialContext: w.Network.Dial, TLSClientConfig: &tls.Config{RootCAs: w.Kit.CA.Pool()}}
@@ -275,7 +275,7 @@ func TestFaults(t *testing.T) {
 -- repo2/x --
 moved
 `)
-	// On a connection that was used before, the client would take a reset for its end, and send the request again.
+	// On a connection that was used before, the client would retry after a reset.
 	c := client(t, w, func(tr *http.Transport) { tr.DisableKeepAlives = true })
 	check := func(path string, wantCode int, wantBody string, wantErr error) {
 		t.Helper()

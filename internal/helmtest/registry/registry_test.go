@@ -171,7 +171,7 @@ func TestRegistries(t *testing.T) {
 }
 
 func TestTags(t *testing.T) {
-	// go-containerregistry's answers a request for a page with that page, and has no link to the next one.
+	// go-containerregistry answers a request for a page without a link to the next page.
 	for kind, wantPages := range map[string]int{"distribution": 2, "ggcr": 1} {
 		w := world(t, charts+"-- registry/kind --\n"+kind+"\n")
 		r := repository(t, w, "registry.test/charts/podinfo", auth.EmptyCredential)
@@ -230,7 +230,7 @@ c/lie 1.0.0 sizelie=10
 	}
 }
 
-// TestFaultyRegistry puts faults in front of blobs, and the token server at another host.
+// TestFaultyRegistry adds faults to manifests and blobs, and has the token server at another host.
 func TestFaultyRegistry(t *testing.T) {
 	w := world(t, charts+`
 -- registry/faults.json --
@@ -244,7 +244,7 @@ func TestFaultyRegistry(t *testing.T) {
 not the blob
 `)
 	r := repository(t, w, "registry.test/charts/podinfo", auth.Credential{Username: "alice", Password: "s3cret-pa55"})
-	r.Client.(*auth.Client).Cache = auth.NewCache() // without it oras asks for a token for each request
+	r.Client.(*auth.Client).Cache = auth.NewCache() // without it oras requests a token for each request
 	if _, _, err := pull(t.Context(), r, "6.5.0"); err == nil {
 		t.Error("503 was not noticed")
 	}
