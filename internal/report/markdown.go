@@ -222,7 +222,7 @@ var markdownEscapes = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 })
 
-// MarkdownTable writes a table for an issue, a pull request or a wiki. What the cells hold is shown as text.
+// MarkdownTable writes a table for an issue, a pull request or a wiki. Markup in cells is escaped.
 func MarkdownTable(w io.Writer, header []string, rows [][]string) error {
 	var b strings.Builder
 	b.WriteString("| " + strings.Join(header, " | ") + " |\n|" + strings.Repeat(" --- |", len(header)) + "\n")

@@ -48,7 +48,7 @@ func TestPlanSchema(t *testing.T) {
 	}
 }
 
-// TestPlanMarkdown lets no text out of its place, and no page grow without end.
+// TestPlanMarkdown: hostile text adds no markup, and the size of a page is bounded.
 func TestPlanMarkdown(t *testing.T) {
 	page := PlanMarkdown(hostilePlan())
 	if !strings.HasPrefix(page, PlanMark+"\n") {

@@ -82,7 +82,7 @@ func written(t *testing.T, format string, run *Run) string {
 	return b.String()
 }
 
-// TestFormats has laws for every format: the same bytes each time, in characters that everybody can read, whole lines.
+// TestFormats checks rules for every format: the same bytes each time, printable characters, complete lines.
 func TestFormats(t *testing.T) {
 	for _, format := range Formats() {
 		for name, run := range runs() {
@@ -108,7 +108,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestRunStaysAsItIs looks whether a report changed what it was about.
+// TestRunStaysAsItIs checks that a report does not change its run.
 func TestRunStaysAsItIs(t *testing.T) {
 	run := runs()["hostile"]
 	written(t, "json", run)
@@ -139,7 +139,7 @@ func compile(t *testing.T, path string) *jsonschema.Schema {
 	return s
 }
 
-// TestSchemas holds the JSON formats against their schemas, and looks whether these refuse anything.
+// TestSchemas validates the JSON formats with their schemas, and checks that these refuse a mistake.
 func TestSchemas(t *testing.T) {
 	for format, path := range map[string]string{
 		"sarif": filepath.Join("testdata", "sarif-schema-2.1.0.json"),
@@ -205,7 +205,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// TestSARIFFix has the one remedy of a finding in the words of SARIF, and the objects that it blocks.
+// TestSARIFFix: the remedy of a finding is a fix in SARIF, and the blocked objects are in the result.
 func TestSARIFFix(t *testing.T) {
 	there := manifest.Pos{File: "a.yaml", Line: 2, Column: 3}
 	f := finding.Finding{
@@ -234,7 +234,7 @@ func TestSARIFFix(t *testing.T) {
 	}
 }
 
-// TestSilenced has silenced findings in reports that can say so, if they are asked for, and else only counts them.
+// TestSilenced: reports that can mark silenced findings contain them on request, and otherwise count them.
 func TestSilenced(t *testing.T) {
 	run := runs()["silenced"]
 	var log sarifLog
@@ -276,7 +276,7 @@ func TestSilenced(t *testing.T) {
 	}
 }
 
-// TestRulesAreLinked looks for the heading that each rule's address leads to.
+// TestRulesAreLinked searches the catalogue for the heading in the URL of each rule.
 func TestRulesAreLinked(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
 	if err != nil {
@@ -290,7 +290,7 @@ func TestRulesAreLinked(t *testing.T) {
 	}
 }
 
-// TestFingerprints says what makes a finding another one.
+// TestFingerprints checks which changes give a finding another fingerprint.
 func TestFingerprints(t *testing.T) {
 	base := finding.Finding{Code: "HS001", Pos: manifest.Pos{File: "a.yaml", Line: 1}, Name: "x", Line: "  a: b", Message: "m"}
 	moved, told := base, base
@@ -319,7 +319,7 @@ func TestJUnitCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := []int{suites.Tests, suites.Failures, suites.Errors, suites.Suite.Skipped}
-	// Five objects, one of which was not selected, a file, and what belongs to nothing.
+	// Five objects, one of which was not selected, a file, and findings without either.
 	if want := []int{8, 3, 1, 1}; !equal(got, want) {
 		t.Errorf("tests, failures, errors, skipped are %v, want %v", got, want)
 	}
@@ -346,7 +346,7 @@ func TestAnnotations(t *testing.T) {
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	// One line, one command: nothing of a manifest begins another, or sets a property.
+	// One line, one command: text of a manifest begins no other command, and sets no property.
 	got = written(t, "github", runs()["hostile"])
 	properties, _, _ := strings.Cut(strings.TrimPrefix(got, "::error "), "::")
 	if strings.Count(got, "\n") != 1 || strings.Count(properties, ",col=") != 1 {
@@ -373,7 +373,7 @@ func TestSummaryIsBounded(t *testing.T) {
 	}
 }
 
-// TestMarkdownIsText looks whether what comes from manifests stays text.
+// TestMarkdownIsText: text from manifests stays text.
 func TestMarkdownIsText(t *testing.T) {
 	text := written(t, "markdown", runs()["hostile"])
 	for _, markup := range []string{"<b>", "![p]", "](http://x", "http://x", "\n::error"} {
@@ -388,7 +388,7 @@ func TestMarkdownIsText(t *testing.T) {
 	}
 }
 
-// TestMarkdownCarriageReturn: it ends a line for a program that shows the page, and two words stay two.
+// TestMarkdownCarriageReturn: a carriage return ends a line in some viewers, so it becomes a blank.
 func TestMarkdownCarriageReturn(t *testing.T) {
 	for text, want := range map[string]string{"a\rb": "a b", "a\r\nb": "a <br>b", "\ra\r": "a", "a\r| b": `a \| b`} {
 		if got := escapeMarkdown(text); got != want {
@@ -406,7 +406,7 @@ func TestAnnotationKinds(t *testing.T) {
 	}
 }
 
-// TestGitLab holds the reports against what GitLab demands of them. Of findings with one fingerprint it shows the last.
+// TestGitLab validates the reports with GitLab's schema. GitLab shows only the last of several findings with one fingerprint.
 func TestGitLab(t *testing.T) {
 	schema := schemaOf(t, "testdata/gitlab-schema.json")
 	for name, run := range runs() {
@@ -449,8 +449,8 @@ func TestCleanIsShort(t *testing.T) {
 	}
 }
 
-// FuzzAnnotation has GitHub's reading of a command be what was meant: one line, and the text as it was but for what no
-// format holds.
+// FuzzAnnotation parses a command as GitHub does: it is one line, and holds the text of the finding without characters that no
+// format can hold.
 func FuzzAnnotation(f *testing.F) {
 	f.Add("a.yaml", "message", "fix")
 	f.Add(hostile, hostile, hostile)
@@ -476,7 +476,7 @@ func FuzzAnnotation(f *testing.F) {
 	})
 }
 
-// FuzzMarkdown reads a cell of a table back: it is one line, and shows the text without markup.
+// FuzzMarkdown parses a cell of a table: it is one line, and shows the text without markup.
 func FuzzMarkdown(f *testing.F) {
 	for _, text := range []string{"a", hostile, "![p](http://x/)", "www.x.test www", "a|b\r| c |\n<b>", "\\| @name #1 &amp; :x: ~~y~~"} {
 		f.Add(text)
@@ -502,7 +502,7 @@ func FuzzMarkdown(f *testing.F) {
 	})
 }
 
-// FuzzReports reads the texts of a finding back from the formats of other programs.
+// FuzzReports parses the texts of a finding in the formats of other programs.
 func FuzzReports(f *testing.F) {
 	for _, text := range []string{"a", hostile, "[a](http://x/)", "]]></failure>", "\"},{\"x\":\"", "\u2028\\u0000"} {
 		f.Add(text)
