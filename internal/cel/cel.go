@@ -27,8 +27,8 @@ var lexer = sync.OnceValues(func() (blank, token *regexp.Regexp) {
 	return blank, token
 })
 
-// reader reads an expression by the grammar of the language, with optional syntax. It knows neither macros nor reserved
-// words, and takes a comma too many: some texts that cel-go refuses pass, and none that it takes is refused.
+// reader parses an expression by the grammar of the language, with optional syntax. It knows neither macros nor reserved
+// words, and accepts an extra comma: it accepts some texts that cel-go refuses, but refuses no text that cel-go accepts.
 type reader struct {
 	rest  string
 	token string // "" at the end
@@ -49,8 +49,8 @@ type Fault struct {
 	Err  error
 }
 
-// Faults lists the expressions of a Kustomization or a HelmRelease that cannot be parsed: its controller stalls. One that is suspended
-// is left alone.
+// Faults returns the expressions of a Kustomization or a HelmRelease that cannot be parsed, which stall its controller. It
+// returns nil for a suspended object.
 func Faults(content map[string]any) (list []Fault) {
 	spec, _ := content["spec"].(map[string]any)
 	if spec["suspend"] == true {
@@ -75,8 +75,8 @@ func Faults(content map[string]any) (list []Fault) {
 	return list
 }
 
-// Check returns why an expression cannot be parsed, and where. It takes whatever cel-go takes, and what has a variable in it that
-// is not known.
+// Check returns an error with the position if an expression cannot be parsed. It accepts all texts that cel-go accepts, and
+// texts with a variable.
 func Check(text string) error {
 	if strings.Contains(text, "${") {
 		return nil
@@ -104,7 +104,7 @@ func check(text string) error {
 	return fmt.Errorf("line %d, column %d: %w", 1+strings.Count(read, "\n"), 1+len([]rune(read[strings.LastIndexByte(read, '\n')+1:])), r.err)
 }
 
-// next goes on to the next token, unless there was an error.
+// next reads the next token, unless there was an error.
 func (r *reader) next() {
 	if r.err != nil {
 		return
@@ -135,7 +135,7 @@ func (r *reader) unexpected() {
 	}
 }
 
-// skip passes over a token if it is one of these.
+// skip skips the token and returns true if it is one of these.
 func (r *reader) skip(tokens ...string) bool {
 	for _, t := range tokens {
 		if r.err == nil && r.token == t && r.kind != literal {
@@ -209,7 +209,7 @@ func (r *reader) operand() {
 	}
 }
 
-// name reads a name, and the arguments of a call. It reports whether it is one of a path.
+// name parses a name, and the arguments of a call. It reports whether the name may be part of a path.
 func (r *reader) name(optional bool) bool {
 	if r.kind != named || r.token == "in" {
 		r.unexpected()
@@ -223,7 +223,7 @@ func (r *reader) name(optional bool) bool {
 	return false
 }
 
-// elements reads a list, a map or arguments. A comma may be the last of it.
+// elements parses a list, a map or arguments, with an optional comma at the end.
 func (r *reader) elements(end string, pairs bool) {
 	for r.err == nil && !r.skip(end) {
 		if r.skip(",") {
