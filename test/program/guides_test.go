@@ -40,7 +40,7 @@ var (
 	longDigest = regexp.MustCompile(`\b([0-9a-f]{8})[0-9a-f]{56}\b`)
 )
 
-// TestGuides types what the README and the pages of docs/guides say. With -update it writes down what the commands print.
+// TestGuides runs the commands of the README and the pages of docs/guides. With -update it writes their output into the pages.
 func TestGuides(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return
@@ -76,7 +76,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// readmeWorld is that of the README, which is too short for comments.
+// readmeWorld returns the world of the README, which is too short for comments.
 func readmeWorld(t *testing.T, page string) string {
 	t.Helper()
 	if page != "README.md" {
@@ -121,13 +121,13 @@ func newGuide(t *testing.T, page string) *guide {
 	g.write(stateDir+"/network", w.Network.String())
 	g.write(stateDir+"/ca.crt", string(k.CA.Cert))
 	g.env = append(g.env, "SSL_CERT_FILE="+filepath.Join(g.dir, stateDir, "ca.crt"),
-		"HELMSRC_CONCURRENCY=1", // one after the other is the same each time
+		"HELMSRC_CONCURRENCY=1", // requests in the same order each time
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_AUTHOR_NAME=you", "GIT_AUTHOR_EMAIL=you@example.com",
 		"GIT_COMMITTER_NAME=you", "GIT_COMMITTER_EMAIL=you@example.com")
 	return g
 }
 
-// block types a block, and returns it with what its commands print.
+// block runs a block, and returns it with the output of its commands.
 func (g *guide) block(block string) string {
 	g.t.Helper()
 	m := typedBlock.FindStringSubmatch(block)
@@ -149,7 +149,7 @@ func (g *guide) block(block string) string {
 	return strings.Replace(block, text, g.dialogue(text), 1)
 }
 
-// dialogue types the commands of a block and returns it with what they print.
+// dialogue runs the commands of a block and returns it with their output.
 func (g *guide) dialogue(block string) string {
 	g.t.Helper()
 	var all strings.Builder
@@ -170,14 +170,14 @@ func (g *guide) dialogue(block string) string {
 	return all.String()
 }
 
-// answer is what a command prints, on both streams, as the pages show it.
+// answer returns the output of a command, on both streams, as the pages show it.
 func (g *guide) answer(command string) string {
 	g.t.Helper()
 	out, _ := g.typed(command)
 	return longDigest.ReplaceAllString(strings.ReplaceAll(filepath.ToSlash(out), "$WORK", "/home/you"), "$1…")
 }
 
-// typed gives commands to the shell, and returns what they print and the exit code of the last one.
+// typed runs commands in the shell, and returns their output and the exit code of the last one.
 func (g *guide) typed(commands string) (out string, code int) {
 	g.t.Helper()
 	if g.shell == nil {
@@ -225,7 +225,7 @@ func startShell(g *guide) *guideShell {
 	return &guideShell{in: in, out: bufio.NewReader(out)}
 }
 
-// typed leaves $? as the commands did.
+// typed runs commands, and leaves $? as they did.
 func (s *guideShell) typed(commands string) (out string, code int, err error) {
 	_, err = fmt.Fprintf(s.in, "%s\n_code=$?; printf '\\n%s%%d\\n' \"$_code\"; (exit \"$_code\")\n", commands, endOfOutput)
 	if err != nil {
@@ -245,7 +245,7 @@ func (s *guideShell) typed(commands string) (out string, code int, err error) {
 	}
 }
 
-// matches compares what is printed with what a page says, where a line of three dots stands for any lines.
+// matches compares an output with that of a page, in which a line of three dots matches any lines.
 func matches(want, got string) bool {
 	pattern := regexp.QuoteMeta(want)
 	pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta("...\n"), `(?:.*\n)*`)
