@@ -94,8 +94,8 @@ func TestActionInputs(t *testing.T) {
 	}
 }
 
-// TestActionSafety: what comes from outside reaches shells through the environment, never through their text, and other
-// actions are those of a commit.
+// TestActionSafety: input from outside reaches shells through the environment, never through their text, and other actions are
+// pinned to a commit.
 func TestActionSafety(t *testing.T) {
 	t.Parallel()
 	checked := map[string]int{}
@@ -151,8 +151,8 @@ func TestActionSafety(t *testing.T) {
 	}
 }
 
-// TestActionCache: what decides about the cache gets to know where a run comes from, and no key holds the number of a run,
-// which would make every run save all artifacts once more.
+// TestActionCache: the step that decides about the cache gets the origin of a run, and no key contains the number of a run,
+// which would make every run save all artifacts again.
 func TestActionCache(t *testing.T) {
 	t.Parallel()
 	used := map[string]int{}
@@ -190,7 +190,7 @@ func TestActionCache(t *testing.T) {
 	}
 }
 
-// steps finds everything in a workflow or action that runs or uses something.
+// steps returns the steps of a workflow or action that run or use something.
 func steps(v any) (found []map[string]any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -208,7 +208,7 @@ func steps(v any) (found []map[string]any) {
 	return found
 }
 
-// TestCIExamples: the workflows in the documentation use inputs that there are, with flags that there are.
+// TestCIExamples: the workflows in the documentation use existing inputs and flags.
 func TestCIExamples(t *testing.T) {
 	t.Parallel()
 	actions := map[string]*action{"helmsrc/helmsrc": readAction(t, "action.yml"), "helmsrc/helmsrc/actions/setup": readAction(t, "actions/setup/action.yml")}

@@ -29,7 +29,7 @@ func architecture(t *testing.T, heading string) []string {
 	return strings.Split(section, "\n")
 }
 
-// TestRooms compares the table of rooms with the packages that there are.
+// TestRooms compares the table of rooms with the existing packages.
 func TestRooms(t *testing.T) {
 	rooms := map[string]bool{"": true}
 	for _, line := range architecture(t, "Rooms") {
@@ -52,7 +52,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// TestImportsPage compares the imports on the page with the table that TestImports holds the packages against.
+// TestImportsPage compares the imports on the page with the table of TestImports.
 func TestImportsPage(t *testing.T) {
 	drawn := map[string][]string{}
 	for _, line := range architecture(t, "Rooms") {
@@ -85,7 +85,7 @@ func TestImportsPage(t *testing.T) {
 	}
 }
 
-// TestSteps looks for the files and the reasons that the table of steps names.
+// TestSteps searches for the files and the reasons in the table of steps.
 func TestSteps(t *testing.T) {
 	sources := &strings.Builder{}
 	for _, pattern := range []string{"internal/reconcile/*.go", "internal/status/*.go"} {

@@ -93,8 +93,8 @@ func TestFlagsBelowCommands(t *testing.T) {
 	}
 }
 
-// TestFieldsOutsideObjects looks for texts that name a field of a spec in packages that know no objects: such advice is in package
-// finding.
+// TestFieldsOutsideObjects searches for texts that name a field of a spec in packages that know no objects: such advice
+// belongs to package finding.
 func TestFieldsOutsideObjects(t *testing.T) {
 	t.Parallel()
 	namesField := regexp.MustCompile(`\bspec\.[a-z]|(?i:secretRef)\b`)
@@ -111,10 +111,10 @@ func TestFieldsOutsideObjects(t *testing.T) {
 	})
 }
 
-// TestErrorTypes counts the types of errors that no errors.As, assertion or switch of the program asks for.
+// TestErrorTypes counts the types of errors that no errors.As, assertion or switch of the program matches.
 func TestErrorTypes(t *testing.T) {
 	t.Parallel()
-	// A finding.Problem is what an error is that nobody matches.
+	// A finding.Problem is an error that is not matched by its type.
 	types, matched := map[string]string{}, map[string]bool{"finding.Problem": true}
 	eachFile(t, func(path string, file *ast.File, fset *token.FileSet) {
 		named := func(e ast.Expr) string {
@@ -181,7 +181,7 @@ func TestErrorTypes(t *testing.T) {
 	}
 }
 
-// eachFile visits the files of the program. Servers for tests are none.
+// eachFile visits the files of the program, without servers for tests.
 func eachFile(t *testing.T, visit func(path string, file *ast.File, fset *token.FileSet)) {
 	t.Helper()
 	for _, dir := range []string{"cmd", "internal"} {

@@ -42,7 +42,7 @@ var (
 	goComment   = regexp.MustCompile(`(?m)^\s*//.*$`)
 )
 
-// TestPlainWords: pages and messages are in the words of the manuals of Go, Flux and Helm.
+// TestPlainWords: pages and messages use the words of the manuals of Go, Flux and Helm.
 func TestPlainWords(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("git", "ls-files", "-z", "--", "*.md", "cmd/*.go", "internal/*.go", ":!*_test.go", ":!internal/helmtest").Output()
