@@ -23,20 +23,25 @@ const maxExcerpt = 4 << 10
 
 // Excerpt finds the line of a field as Position finds its place, in a patch if that set it. Marked is the key with its value if
 // that stands on the same line, and the key of the nearest parent if the field is not there.
-func (o *Object) Excerpt(path ...any) Excerpt {
+func (o *Object) Excerpt(path ...any) Excerpt { return o.find(path, true) }
+
+// find returns the place of a field, quoted with its line: that takes time in proportion to the file.
+func (o *Object) find(path []any, quoted bool) Excerpt {
 	if o.Origin != nil {
-		return o.Origin.Excerpt(o.originPath(path)...)
+		return o.Origin.find(o.originPath(path), quoted)
 	}
 	if e, ok := o.patched(path); ok {
 		return e
 	}
-	return o.Written(path...)
+	return o.written(path, quoted)
 }
 
 // Written is the line of a field where the object is written, whatever patches make of it.
-func (o *Object) Written(path ...any) Excerpt {
+func (o *Object) Written(path ...any) Excerpt { return o.written(path, true) }
+
+func (o *Object) written(path []any, quoted bool) Excerpt {
 	if o.Origin != nil {
-		return o.Origin.Written(o.originPath(path)...)
+		return o.Origin.written(o.originPath(path), quoted)
 	}
 	root, err := o.at.root()
 	if err != nil || root == nil {
@@ -49,7 +54,7 @@ func (o *Object) Written(path ...any) Excerpt {
 		found.Column = 1 + len(text) - len(bytes.TrimLeft(text, " "))
 	}
 	e := Excerpt{Pos: o.at.doc.pos(found)}
-	if o.Kind == "Secret" || !o.at.alone(root, o) {
+	if !quoted || o.Kind == "Secret" || !o.at.alone(root, o) {
 		return e
 	}
 	return o.at.doc.excerpt(e.Pos, found, value)

@@ -3,6 +3,7 @@ package manifest
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -115,5 +116,23 @@ spec:
 		if got[i] != want[i] {
 			t.Errorf("got %v, want %v", got[i], want[i])
 		}
+	}
+}
+
+// Where something is takes no time that depends on the length of the file.
+func TestPlacesOfManyVariables(t *testing.T) {
+	const n = 40_000
+	s := NewSet("")
+	if err := s.Add("f.yaml", []byte("apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec:\n  values:\n    list:\n"+
+		strings.Repeat("    - ${A} and some forty more characters in each line\n", n))); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	found := s.Objects()[0].Unresolved()
+	if len(found) != n || found[n-1].Pos.Line != 6+n {
+		t.Errorf("%d variables", len(found))
+	}
+	if took := time.Since(start); took > 8*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

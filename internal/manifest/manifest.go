@@ -118,7 +118,7 @@ func (o *Object) Group() string { return groupOf(o.APIVersion) }
 // Position finds a field: strings name map keys, ints index lists. It is the place of the key, or of the list element.
 // A field that is not there has the position of the nearest parent that is. The file is parsed again when it is first
 // requested, so that objects without findings cost nothing.
-func (o *Object) Position(path ...any) Pos { return o.Excerpt(path...).Pos }
+func (o *Object) Position(path ...any) Pos { return o.find(path, false).Pos }
 
 // Unresolved lists the ${VAR} expressions outside the status that a Flux Kustomization would have substituted.
 func (o *Object) Unresolved() []Variable {
