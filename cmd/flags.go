@@ -29,7 +29,7 @@ import (
 // inputOptions are the flags that select the objects of a command.
 type inputOptions struct {
 	load.Options
-	since     string // the revision that the files are compared with, "" for none
+	since     string // the revision that the files are compared with, or ""
 	files     []string
 	exitZero  bool
 	shardText string
@@ -71,7 +71,7 @@ func (o *inputOptions) addSince(fs *pflag.FlagSet) {
 // storeOptions are the flags of the artifacts directory, and of the names of artifacts.
 type storeOptions struct {
 	session.StoreOptions
-	given *pflag.Flag // the flag of Dir, nil for none
+	given *pflag.Flag // the flag of Dir, or nil
 }
 
 func (o *storeOptions) addDir(fs *pflag.FlagSet) {

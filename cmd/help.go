@@ -78,7 +78,7 @@ func rareFlags() []string {
 
 // helpPages print help.
 type helpPages struct {
-	all      bool // flags, also those that few runs set
+	all      bool // flags, also rare ones
 	terminal func() (width, height int, ok bool)
 }
 
@@ -231,7 +231,7 @@ func flagHint(c *cobra.Command, err error) string {
 	return fmt.Sprintf("see '%s --help'", c.CommandPath())
 }
 
-// nearestFlag returns the flag of a command with a similar name, or one of which either name begins with the other.
+// nearestFlag returns a flag of a command whose name begins with this one, or one with a similar name.
 func nearestFlag(c *cobra.Command, name string) (string, bool) {
 	var names []string
 	add := func(f *pflag.Flag) {
