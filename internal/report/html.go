@@ -101,7 +101,7 @@ func keyOf(o *Object) objectKey { return objectKey{clean(o.Cluster), o.Kind, o.N
 // htmlNode is a node of the tree on the left.
 type htmlNode struct {
 	Title, Detail, State string
-	Target               string // the row of the object, "" for none
+	Target               string // the row of the object, or ""
 	Open                 bool
 	Children             []*htmlNode
 }

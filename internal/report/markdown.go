@@ -68,7 +68,7 @@ func sums(run *Run) string {
 
 const findingHeader = "| | Code | Where | What |\n|---|---|---|---|\n"
 
-// called returns the word for a state on a page: validate calls objects valid or invalid, because none of them is ready.
+// called returns the word for a state on a page: validate calls objects valid or invalid, as they are not applied.
 func (r *Run) called(state string) string {
 	if r.Command == "validate" {
 		switch state {
