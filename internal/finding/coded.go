@@ -36,7 +36,7 @@ func as[T any](err error) (t T, ok bool) {
 	if t, ok = err.(T); ok {
 		return t, true
 	}
-	p, ok := err.(interface{ As(any) bool }) // a [Problem], or what embeds one
+	p, ok := err.(interface{ As(any) bool }) // a [Problem], or a type that embeds it
 	return t, ok && p.As(&t)
 }
 
@@ -126,7 +126,7 @@ type Problem struct {
 	Code   Code   // "" if that depends on Class and Err
 	Class  Class  // 0 if that depends on Err
 	Text   string // "" for the text of Err
-	Bare   string // Text without places in manifests, "" if it has none
+	Bare   string // Text without places in manifests, or ""
 	Field  []any  // the path of the field, nil if that depends on the code
 	Advice string // the fix, "" if it is unknown
 	Err    error  // the wrapped error, if any

@@ -18,7 +18,7 @@ type Rule struct {
 	Summary  string   `json:"summary"` // one sentence, without a full stop
 	// Explanation describes the effect of the mistake.
 	Explanation string `json:"explanation"`
-	Fix         string `json:"fix"`               // what to do, in general
+	Fix         string `json:"fix"`               // advice, in general
 	Example     string `json:"example,omitempty"` // manifests with the mistake; empty for rules that apply only to a fetch
 	Better      string `json:"better,omitempty"`  // the same without the mistake
 	// Remedy is the only fix, nil if there are several, or if a program cannot know it.
