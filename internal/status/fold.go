@@ -15,7 +15,7 @@ import (
 type Previous struct {
 	Conditions         []metav1.Condition
 	ObservedGeneration int64          // 0 counts as -1, the API's default for a new object
-	Artifact           *meta.Artifact // as reported, nil if there was none
+	Artifact           *meta.Artifact // as reported, or nil
 	Disappeared        bool           // Artifact is no longer in the artifacts directory, or was altered
 }
 

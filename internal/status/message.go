@@ -29,7 +29,7 @@ func NewIndex(revision string) *Observation {
 type Build struct {
 	Name, Version string
 	Stage         Stage
-	ValuesFiles   []string // those that were merged
+	ValuesFiles   []string // the merged files
 }
 
 // A Stage is the progress of a build.
