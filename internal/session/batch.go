@@ -57,7 +57,7 @@ func (w *Worker) ReconcileAll(ctx context.Context, o *Options, b Batch) (all *Re
 	if err != nil {
 		return all, exit.Usage, err
 	}
-	all.closers = append(all.closers, func() { _ = root.Close() }) // what was written is complete
+	all.closers = append(all.closers, func() { _ = root.Close() }) // its files are complete
 	shared, err := w.Open(ctx, o)
 	if err != nil {
 		return all, UsageCode(err), err

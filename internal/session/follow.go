@@ -211,8 +211,8 @@ func (f *Following) answer(needs []render.Need, known *manifest.Build) ([]render
 	return append(arrived, fetched...), err
 }
 
-// stored returns the directory of a stored artifact, "" if there is none: from the source directory for any source, and from
-// the run's own directory for sources of generators, unless they are fetched.
+// stored returns the directory of a stored artifact, or "": from the source directory for any source, and from the run's own
+// directory for sources of generators, unless they are fetched.
 func (f *Following) stored(n render.Need, adm *admission.Admitted) (string, error) {
 	st, spec, key := f.dir, map[string]any(nil), store.NewKey(n.Kind, n.Namespace, n.Name)
 	if adm != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFromLock: a lock names files relative to its directory, with forward slashes, and none outside of it.
+// TestFromLock: a lock names files below its directory, relative to it and with forward slashes.
 func TestFromLock(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

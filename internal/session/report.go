@@ -25,7 +25,7 @@ func (w *Worker) ReportObjects(in *load.Input, results []*reconcile.Result) []re
 	return append(objects, RejectedObjects(in)...)
 }
 
-// RejectedObjects returns the objects of an input that the API server would refuse, also those outside of it that others need.
+// RejectedObjects returns the objects that the API server would refuse: those of the input, and further ones that it needs.
 func RejectedObjects(in *load.Input) []report.Object {
 	left := maps.Clone(in.Reported)
 	var objects []report.Object

@@ -119,7 +119,7 @@ func replacedBy(in *load.Input, s load.Source) (store.Key, error) {
 		return key, e
 	case len(taken) == 1:
 		return store.NewKey(s.Kind, taken[0], s.Name), nil
-	case in.Rendered.Used(s.Rendered()): // it is where Kustomizations are, or what artifacts are made of
+	case in.Rendered.Used(s.Rendered()): // Kustomizations or artifacts are built from it
 		return store.NewKey(s.Kind, s.Namespace, s.Name), nil
 	}
 	return key, errors.New("no such object in the input")

@@ -15,7 +15,7 @@ const maxTrustBytes = 16 << 20
 // TrustOptions are the files with trusted keys and authorities, in addition to those that manifests name.
 type TrustOptions struct {
 	Root    string // file with the authorities and logs of keyless signatures, "" for the public Sigstore's
-	Keyring string // file with PGP keys, "" for none
+	Keyring string // file with PGP keys, or ""
 }
 
 // read reads the files into the options of a reconciler.
