@@ -140,7 +140,7 @@ func TestErrorTypes(t *testing.T) {
 				case n.Recv != nil && n.Name.Name == "Excerpt": // by which validate looks for it
 					matched[named(n.Recv.List[0].Type)] = true
 				}
-			case *ast.TypeSpec: // one that embeds a problem is an error, too
+			case *ast.TypeSpec: // a type that embeds a problem is an error, too
 				if shape, ok := n.Type.(*ast.StructType); ok {
 					for _, field := range shape.Fields.List {
 						if field.Names == nil && named(field.Type) == "finding.Problem" {
