@@ -39,7 +39,7 @@ func (o *reportOptions) formats() []string {
 	return slices.Sorted(slices.Values(slices.Concat(report.Formats(), report.Bills())))
 }
 
-// addBilled is add for a command that writes bills of materials, with --images if images, its description, is not empty.
+// addBilled does the work of add for a command that writes bills of materials, with --images if its description is not "".
 func (o *reportOptions) addBilled(fs *pflag.FlagSet, images string) {
 	o.billed = true
 	o.add(fs)

@@ -56,7 +56,7 @@ func (a *app) readClusters(ctx context.Context, o *inputOptions, args []string, 
 	return a.worker.Inputs(ctx, options)
 }
 
-// readSelected is readClusters for a command that needs a selected object. It is an error if nothing is selected.
+// readSelected reads the manifests of all selected clusters, and returns an error if no object is selected.
 func (a *app) readSelected(ctx context.Context, o *inputOptions, args []string, artifactsDir string) ([]*load.Input, error) {
 	inputs, err := a.readClusters(ctx, o, args, artifactsDir)
 	if err == nil {

@@ -5,5 +5,5 @@ package cmd
 // onSuspension does nothing: this system does not suspend programs.
 func onSuspension(func(suspend func())) {}
 
-// foreground is always true: this system has no jobs.
+// foreground returns true: this system has no jobs.
 func foreground(int) bool { return true }

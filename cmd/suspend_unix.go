@@ -29,7 +29,7 @@ func onSuspension(suspended func(suspend func())) {
 	}()
 }
 
-// foreground is false for a job in the background. It is true if no shell manages the terminal.
+// foreground reports whether the process is in the foreground of a terminal. It returns true if no shell manages the terminal.
 func foreground(terminal int) bool {
 	group, err := unix.IoctlGetInt(terminal, unix.TIOCGPGRP)
 	return err != nil || group == unix.Getpgrp()
