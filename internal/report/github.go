@@ -64,7 +64,7 @@ func annotation(f *finding.Finding) string {
 	return "::" + kind + " " + strings.Join(properties, ",") + "::" + escapeData(text) + "\n"
 }
 
-// The old form of a command, ##[name]value, counts anywhere in a line, and cannot be escaped.
+// escapeData escapes a message. The old form of a command, ##[name]value, counts anywhere in a line, so it is broken up.
 func escapeData(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "##[", "## [").Replace(s)
 }
