@@ -31,7 +31,7 @@ func codeOfOne(err error) Code {
 	return ""
 }
 
-// as is errors.As for a single error, without the errors that it wraps.
+// as does the work of errors.As for a single error, without the errors that it wraps.
 func as[T any](err error) (t T, ok bool) {
 	if t, ok = err.(T); ok {
 		return t, true
