@@ -118,8 +118,8 @@ type treatment struct {
 	reason     Reason // of the condition, if it differs from that of Stalled
 }
 
-// treatmentOf is the only table of source-controller's classes. A missing reason is a FetchFailed without prefix that is
-// retried.
+// treatmentOf returns the class of a reason in source-controller. A reason without an entry is a FetchFailed without prefix
+// that is retried.
 func treatmentOf(r Reason) treatment {
 	const (
 		build   = sourcev1.BuildFailedCondition
@@ -186,7 +186,7 @@ func (r Reason) Wrap(err error) error {
 	return f
 }
 
-// Stall is Wrap for an error that no retry can fix, regardless of the reason.
+// Stall wraps an error that no retry can fix, regardless of the reason.
 func (r Reason) Stall(err error) error {
 	wrapped := r.Wrap(err)
 	if f, ok := wrapped.(*Failure); ok { //nolint:errorlint // it was just made by Wrap
