@@ -74,7 +74,7 @@ type Member struct {
 	Targets  []*admission.Admitted // set once they are reconciled
 }
 
-// Close closes the resources of a cluster, except the artifacts directory of the command.
+// closeMember closes the resources of a cluster, except the artifacts directory of the command.
 func (w *Worker) closeMember(m *Member, root *store.Store) {
 	m.Followed.close()
 	if m.Store == nil || m.Store == root {

@@ -197,7 +197,7 @@ func (s *Session) Run(ctx context.Context, r Run) ([]*reconcile.Result, error) {
 	return results, err
 }
 
-// Begin is Run with a reconciler that stays open until the session ends, so that another run can use its results.
+// Begin runs like Run, with a reconciler that stays open until the session ends, so that another run can use its results.
 func (s *Session) Begin(ctx context.Context, r Run) ([]*reconcile.Result, *reconcile.Reconciler, error) {
 	reconciler := s.reconciler(r)
 	s.closers = append(s.closers, reconciler.Close)
