@@ -33,7 +33,7 @@ func Read(ctx context.Context, name string, limit int64) ([]byte, error) {
 // ReadRegular returns the content of a regular file.
 func ReadRegular(name string, limit int64) ([]byte, error) { return bounded(limit)(Open(name)) }
 
-// ReadInside is [ReadRegular] for a file that no user named. [ErrOutside] is matched if a link leads out of its repository.
+// ReadInside reads a file that no user named, like [ReadRegular]. A link out of its repository matches [ErrOutside].
 func ReadInside(name string, limit int64) ([]byte, error) { return bounded(limit)(OpenInside(name)) }
 
 func bounded(limit int64) func(*os.File, error) ([]byte, error) {
@@ -111,7 +111,7 @@ func OpenInside(name string) (*os.File, error) {
 	return Open(name)
 }
 
-// OpenIn is [Open] for a file below a root, which no link leads out of.
+// OpenIn opens like [Open] a file below a root, which no link leads out of.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return open(name, root.Stat, root.OpenFile)
 }
@@ -169,7 +169,7 @@ func ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// ReadDirInside is [ReadDir] for a directory that no user named. A link out of its repository matches [ErrOutside].
+// ReadDirInside lists a directory that no user named, like [ReadDir]. A link out of its repository matches [ErrOutside].
 func ReadDirInside(name string) ([]fs.DirEntry, error) {
 	if Outside(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrOutside}
