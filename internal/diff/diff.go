@@ -119,7 +119,7 @@ func edits(a, b []string) []edit {
 	return list
 }
 
-// shortest is the algorithm of Myers: it computes the furthest points that a growing number of edits can reach.
+// shortest implements the algorithm of Myers: it computes the furthest points that a growing number of edits can reach.
 func shortest(a, b []string) []edit {
 	most := min(len(a)+len(b), maxEdits)
 	reached := make([]int, 2*most+3)
