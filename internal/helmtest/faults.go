@@ -110,7 +110,7 @@ func (f Faults) match(r *http.Request) (Fault, bool) {
 	return Fault{}, false
 }
 
-// matches is path.Match with a `*` that also matches slashes.
+// matches reports whether a path matches a pattern, as path.Match does, but with a `*` that also matches slashes.
 func matches(pattern, p string) bool {
 	ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(p, "/", "\x01"))
 	return ok && err == nil

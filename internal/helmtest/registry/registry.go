@@ -41,7 +41,7 @@ type Hooks struct {
 	Add    func(r *Registry, dir string) error
 }
 
-// KindWith is [Kind] with hooks.
+// KindWith returns [Kind] with hooks.
 func KindWith(hooks Hooks) helmtest.Kind {
 	return func(w *helmtest.World, name, dir string, c *helmtest.Config) (http.Handler, error) {
 		charts, err := helmtest.ReadPublished(dir)
