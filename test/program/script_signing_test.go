@@ -341,7 +341,7 @@ func signNotation(w *helmtest.World, a *signing.Authority, t signing.Target, opt
 	return n.SignAt(context.Background(), t, form, from.Add(time.Minute), time.Time{})
 }
 
-// policy is a trust policy of notation.
+// policy returns a trust policy of notation.
 func policy(level string) []byte {
 	return fmt.Appendf(nil, `{"version": "1.0", "trustPolicies": [{"name": "charts", "registryScopes": ["*"],
 		"signatureVerification": {"level": %q}, "trustStores": ["ca:charts"], "trustedIdentities": ["*"]}]}`, level)
