@@ -138,7 +138,7 @@ func (p *repositoryReconciliation) unmodifiedIndex(ctx context.Context) (*indexF
 // makes no new artifact.
 func (p *repositoryReconciliation) upToDate(file *indexFile) (bool, error) {
 	current := p.stored()
-	if current == nil || p.r.o.Refresh {
+	if current == nil || current.Size == nil || p.r.o.Refresh {
 		return false, nil
 	}
 	stored, err := godigest.Parse(current.Revision)
