@@ -15,8 +15,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// Logins finds what a registry may be shown for one repository. No login is the zero Login and no error. It is safe to call
-// from many goroutines. Only this package can ask for one, with the route of the transport that is to show it.
+// Logins finds the login to a registry for one repository. Without a login it returns the zero Login and no error. It is
+// safe for concurrent use. Only this package can call login, with the route of the transport that sends the credential.
 type Logins interface {
 	login(ctx context.Context, on Route, repository string) (Login, error)
 	// Key is equal for logins that always give the same answers. It cannot be turned back into them.
@@ -26,7 +26,7 @@ type Logins interface {
 // Login is a credential with the place it was found in.
 type Login struct {
 	Credential Credential
-	// Source says where the credential is from, for a message: "Secret 'apps/ghcr'", a file name. It contains no secret.
+	// Source names the place of the credential in messages: "Secret 'apps/ghcr'", a file name. It contains no secret.
 	Source string
 	// Problem is why a configured login could not be used although the request may go on without it. It is worth a
 	// hint if the registry then refuses the request.
@@ -41,7 +41,7 @@ func (l StaticLogin) login(context.Context, Route, string) (Login, error) { retu
 // Key is made of the credential alone: where it was found makes no difference to a registry.
 func (l StaticLogin) Key() string { return l.Credential.key() }
 
-// AmbientOptions says where the user's own logins are.
+// AmbientOptions locates the user's own logins.
 type AmbientOptions struct {
 	Getenv func(string) string
 	// RegistryConfig is the one file to read instead of the usual ones.
@@ -77,8 +77,8 @@ func NewAmbient(o AmbientOptions) *Ambient {
 // Key is the same for everybody: there is one user.
 func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryConfig) }
 
-// Known returns what the user's files have for a host: the logins to it, whatever they are good for there, and the names of
-// the helpers that would be asked. It contains secrets, and must be hashed at once. No helper is run.
+// Known returns the entries of the user's files for a host: its logins, even those that cannot be used, and the names of
+// the helpers that would run. It contains secrets, and must be hashed at once. No helper is run.
 func (a *Ambient) Known(ctx context.Context, host string) []string {
 	a.load.Do(func() { a.read(ctx) })
 	var known []string

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// helperTimeout bounds one run of a credential helper. One that asks a cloud answers in seconds; one that waits for
-	// a person to unlock a key ring is not going to get that here.
+	// helperTimeout bounds one run of a credential helper. A helper that calls a cloud answers in seconds; nobody is
+	// there to unlock a key ring for a helper that waits for it.
 	helperTimeout = 30 * time.Second
-	// helperGrace is how long a killed helper may keep its pipes open, through children of its own.
+	// helperGrace is how long a killed helper may keep its pipes open, through its child processes.
 	helperGrace = time.Second
-	// maxHelperBytes bounds what a helper may print. A token of a cloud is a few KiB.
+	// maxHelperBytes bounds the output of a helper. A token of a cloud is a few KiB.
 	maxHelperBytes = 64 << 10
 )
 
-// helperNotFound is what the helper protocol has in place of an error code for "I have no login for this".
+// helperNotFound is the helper protocol's text, in place of an error code, for "I have no login for this".
 const helperNotFound = "credentials not found in native keychain"
 
 // helperTokenUser is the user name with which a helper marks its secret as an identity token.
@@ -55,8 +55,8 @@ func (a *Ambient) askHelper(ctx context.Context, name, host string) (Credential,
 	})
 }
 
-// runHelper speaks docker's credential helper protocol. Whatever a helper prints when it fails is not repeated: it is
-// not known what is in it.
+// runHelper speaks docker's credential helper protocol. The output of a failed helper is not repeated, because it may
+// contain a secret.
 func (a *Ambient) runHelper(ctx context.Context, name, host string) (Credential, error) {
 	path, err := a.findHelper(name)
 	if err != nil {

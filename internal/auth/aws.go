@@ -13,12 +13,12 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// loadAWS returns the configuration that AWS's SDK finds in the environment. All its requests go over the connections of
-// o, and fail into the returned keeper.
+// loadAWS returns the configuration that AWS's SDK finds in the environment. All its requests use the connections of o,
+// and their failures are recorded by the returned keeper.
 //
 // AWS_CA_BUNDLE, or ca_bundle in the user's configuration, names the authorities in place of the system's. The SDK reads
-// the file, and puts it into a client of its own kind or fails. Such a client would open connections of its own: it gets
-// one that only carries the authorities out, and a step in front of it that sends the requests.
+// the file, and accepts only a client of its own type for it. Such a client would open separate connections. Therefore
+// the SDK gets a client that only holds the authorities, and a middleware step in front of it that sends the requests.
 func loadAWS(ctx context.Context, o CloudOptions, options ...func(*config.LoadOptions) error) (aws.Config, *failureKeeper, error) {
 	client := cloudClient(o)
 	failures := keepFailures(client)
@@ -38,7 +38,7 @@ func loadAWS(ctx context.Context, o CloudOptions, options ...func(*config.LoadOp
 	return cfg, failures, nil
 }
 
-// sendBy has requests sent by a client, whatever the client of the SDK is.
+// sendBy makes the SDK send its requests with this client, regardless of the client in its configuration.
 func sendBy(client *http.Client) func(*middleware.Stack) error {
 	handler := smithyhttp.NewClientHandlerWithOptions(client)
 	send := func(ctx context.Context, in middleware.DeserializeInput, _ middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {

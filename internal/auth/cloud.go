@@ -28,15 +28,15 @@ import (
 const (
 	// cloudTimeout bounds one login to a cloud with all that its library tries.
 	cloudTimeout = 60 * time.Second
-	// metadataDialTimeout is how long a metadata server may take to accept a connection. Away from its cloud nothing is
-	// at its address, and nothing says so.
+	// metadataDialTimeout is how long a metadata server may take to accept a connection. Outside its cloud, nothing
+	// listens at the address, and the connection is not refused either.
 	metadataDialTimeout = 2 * time.Second
 	// cloudLeeway is how long before its end a login is renewed.
 	cloudLeeway = time.Minute
 )
 
-// CloudOptions are the edges of cloud logins. The clouds' libraries read their variables from the process's own
-// environment, and what they need on disk.
+// CloudOptions configure cloud logins. The clouds' libraries read their variables from the process's own environment,
+// and their files from disk.
 type CloudOptions struct {
 	Dial   DialFunc
 	Getenv func(string) string
@@ -51,7 +51,7 @@ type CloudOptions struct {
 	// Acquire waits for one of the places that a host has for this process, until release is called. Nil is without limit.
 	Acquire func(ctx context.Context, host string) (release func(), err error)
 	// Leave gives up the place that the request of a context has at its registry, while it waits for a cloud's login: the
-	// login may need places at the same host. Nil if requests have none.
+	// login may need places at the same host. It is nil if requests have no places.
 	Leave func(ctx context.Context)
 
 	// Offline asks no cloud: there are no logins.
@@ -67,8 +67,8 @@ func (o CloudOptions) ofMachine() CloudOptions {
 	return o
 }
 
-// withhold returns a *WithheldError if the identity of the machine does not take a route to a server of the provider. To
-// other servers it goes by none: asking for it fails, and discloses nothing.
+// withhold returns a *WithheldError if the identity of the machine may not be used on a route to a server of the provider.
+// If the server is not the provider's own, it returns nil: asking for the identity fails there, and discloses nothing.
 func (o CloudOptions) withhold(on Route, provider string, own bool) error {
 	if !own {
 		return nil
@@ -91,7 +91,7 @@ func NewCloud(o CloudOptions) *Cloud {
 	return &Cloud{CloudOptions: o, client: cloudClient(o)}
 }
 
-// A CloudError says why a cloud gave no login.
+// A CloudError reports why a cloud gave no login.
 type CloudError struct {
 	Err error
 
@@ -131,7 +131,7 @@ func (e *CloudError) Transient() bool {
 	return errors.Is(e.Err, context.DeadlineExceeded)
 }
 
-// Hint says what to do, or is empty.
+// Hint returns advice for the user, or "".
 func (e *CloudError) Hint() string { return e.hint }
 
 func isMetadataAddr(addr net.Addr) bool {
@@ -163,7 +163,7 @@ func cloudStatus(err error) int {
 // maxCloudText is how much is shown of the clouds' errors, some of which list everything that was tried.
 const maxCloudText = 600
 
-// longSecret matches what may be a token or a key in an error of a library: no word is that long.
+// longSecret matches a possible token or key in an error of a library: no word is that long.
 var longSecret = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[A-Za-z0-9+/_=.~-]{80,}`) })
 
 func cloudText(err error) string {
@@ -178,7 +178,7 @@ func cloudText(err error) string {
 
 type cloudKey struct{ provider, host string }
 
-// cloudLogin is one login, renewed when its time is over. The turn is held while a cloud is asked.
+// cloudLogin is one login, renewed when it expires. The turn is held during a request to the cloud.
 type cloudLogin struct {
 	*Cloud
 	key     cloudKey
@@ -188,9 +188,9 @@ type cloudLogin struct {
 	err     error // remembered for the rest of the run
 }
 
-// Logins logs in to a registry, now, so that a login that fails is not mistaken for a registry that refuses. It may be
-// renewed later. An error is a *CloudError. For a route that a manifest chose no server is asked, and there is no
-// login.
+// Logins logs in to a registry at once, so that a failed login is not mistaken for a refusal by the registry. The login
+// may be renewed later. An error is a *CloudError. If a manifest chose the route, no request is sent, and the result
+// has no login.
 func (c *Cloud) Logins(ctx context.Context, provider string, to Route) (Logins, error) {
 	key := cloudKey{provider, RegistryHost(to.host())}
 	l := entry(&c.logins, key, &cloudLogin{Cloud: c, key: key, turn: make(chan struct{}, 1)})
@@ -271,7 +271,7 @@ type registryCloud struct {
 	foreign string // what is said of another host: it must not see what the cloud hands out
 	login   string // what an identity needs to log in at all
 	pull    string // and to pull
-	// ask returns what a registry of the cloud may be shown, and until when.
+	// ask returns the credential for a registry of the cloud, and when it expires.
 	ask func(ctx context.Context, c *Cloud, host string) (Credential, time.Time, error)
 }
 
@@ -300,7 +300,7 @@ func cloudOf(host string) registryCloud {
 	return registryCloud{}
 }
 
-// CloudPermission names what a login needs to pull from a cloud's registry, or nothing if the host is not one.
+// CloudPermission names the permission that a login needs to pull from a cloud's registry. It is "" for other hosts.
 func CloudPermission(host string) string { return cloudOf(RegistryHost(host)).pull }
 
 // cloudClient is the HTTP client of the clouds' libraries: the run's connections and proxies, no client certificate, no
@@ -324,7 +324,7 @@ type cloudTransport struct {
 	acquire      func(ctx context.Context, host string) (release func(), err error)
 }
 
-// RoundTrip implements http.RoundTripper. A server that sends back what it was shown does not get it into an error.
+// RoundTrip implements http.RoundTripper. Secrets that a server echoes in an error answer are removed from it.
 func (t *cloudTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r, form, err := readForm(r)
 	if err != nil {
@@ -359,7 +359,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
-// scrubSent removes from a text what a request showed: the headers and the fields of a form that are called as a login is.
+// scrubSent removes the secrets of a request from a text: the headers and form fields whose names match sentLogin.
 func scrubSent(text string, sent ...map[string][]string) string {
 	for _, fields := range sent {
 		for name, values := range fields {
@@ -377,7 +377,7 @@ func scrubSent(text string, sent ...map[string][]string) string {
 	return text
 }
 
-// sentLogin matches the names of what logs in.
+// sentLogin matches the names of headers and fields that hold credentials.
 var sentLogin = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)auth|token$|secret|identity-header|assertion|password`)
 })

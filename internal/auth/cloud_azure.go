@@ -28,7 +28,7 @@ const (
 // azureDomains are those of a service, with the clouds that they belong to.
 type azureDomains map[string]cloud.Configuration
 
-// of returns the cloud that a host belongs to, and whether it is one of the domains: of others it is the public one.
+// of returns the cloud of a host, and whether the host is in one of the domains. The default is the public cloud.
 func (d azureDomains) of(host string) (home cloud.Configuration, own bool) {
 	for suffix, c := range d {
 		if len(host) > len(suffix) && strings.HasSuffix(strings.ToLower(host), suffix) {
@@ -121,8 +121,8 @@ func acrExchange(ctx context.Context, client *http.Client, host, token string) (
 	return answer.RefreshToken, nil
 }
 
-// tokenExpiry reads when a JSON web token ends. One that cannot be read is used for as long as the token that it was
-// exchanged for.
+// tokenExpiry returns the expiry time of a JSON web token. For an unreadable token it returns other, the expiry of the
+// token that was exchanged for it.
 func tokenExpiry(token string, other time.Time) time.Time {
 	var claims struct {
 		Ends int64 `json:"exp"`

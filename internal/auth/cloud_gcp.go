@@ -54,7 +54,7 @@ func (c *Cloud) googleToken(ctx context.Context) (*oauth2.Token, error) {
 	return token, err
 }
 
-// fromFile returns an fs.ErrNotExist if there is no file. One that was named has to exist.
+// fromFile returns an fs.ErrNotExist if no file is configured. A file named by the environment has to exist.
 func (c *Cloud) fromFile(ctx context.Context) (*oauth2.Token, error) {
 	path := c.Getenv("GOOGLE_APPLICATION_CREDENTIALS")
 	named := path != ""
@@ -88,7 +88,7 @@ func (c *Cloud) wellKnownFile() string {
 	return under(c.Getenv("HOME"), ".config", "gcloud", file)
 }
 
-// credentialsType is the type that a file says it is of, if that is one of those that machines and people log in with.
+// credentialsType returns the type named in a credentials file, if it is a type with which machines or people log in.
 func credentialsType(data []byte) google.CredentialsType {
 	var file struct {
 		Type google.CredentialsType `json:"type"`

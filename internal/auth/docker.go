@@ -29,7 +29,7 @@ type dockerConfig struct {
 	helpers map[string]string // registry -> credHelpers
 }
 
-// dockerEntry is one key of "auths", split into the parts that decide what it is for.
+// dockerEntry is one key of "auths", split into the parts that decide which repositories it applies to.
 type dockerEntry struct {
 	key    string
 	host   string
@@ -52,7 +52,7 @@ var (
 	errDockerAuth       = errors.New("its auth field is not base64 of username:password")
 )
 
-// dockerJSONError says that a docker configuration cannot be read. It has only the place and the kind of the fault:
+// dockerJSONError reports that a docker configuration cannot be read. It has only the place and the kind of the fault:
 // encoding/json quotes the input, which is a credential here.
 func dockerJSONError(cause error) error {
 	var syntax *json.SyntaxError
@@ -140,8 +140,8 @@ func (c *dockerConfig) knows(host string) bool {
 	return own || len(c.of(host)) > 0
 }
 
-// find returns the entry that is meant for the repository: the one with the longest matching namespace, then the one
-// for the whole registry. docker ignores what follows the host in a key that is written as a URL, and so does this.
+// find returns the entry that fits the repository best: the entry with the longest matching namespace, then the entry
+// for the whole registry. Like docker, it ignores the path in a key that is written as a URL.
 func (c *dockerConfig) find(host, repository string) (dockerEntry, bool) {
 	host = RegistryHost(host)
 	best, found := dockerEntry{}, false
@@ -169,7 +169,7 @@ func (e dockerEntry) rank(repository string) int {
 	return 0
 }
 
-// of returns the entries of the host, whatever namespace they name.
+// of returns all entries of the host, regardless of their namespace.
 func (c *dockerConfig) of(host string) []dockerEntry {
 	host = RegistryHost(host)
 	var found []dockerEntry

@@ -39,7 +39,7 @@ const (
 	// maxECRAnswer bounds an answer, in bytes.
 	maxECRAnswer = 1 << 20
 
-	// ecrAttempts is how often a server is asked at most where the environment says nothing.
+	// ecrAttempts is the limit of attempts per server, if the environment sets no other.
 	ecrAttempts = 3
 )
 
@@ -57,7 +57,7 @@ var dualStackDomains = map[string]string{
 	"amazonaws.eu":     "api.amazonwebservices.eu",
 }
 
-// login returns the login to a registry, and when it ends. It asks again as often as the environment of cfg says.
+// login returns the login to a registry, and when it expires. It retries as often as the configuration cfg allows.
 func (a ecrAPI) login(ctx context.Context, cfg aws.Config, r ecrRegistry, now func() time.Time) (Credential, time.Time, error) {
 	cred, expires, err := a.attempts(ctx, cfg, a.endpoint(ctx, cfg, r), now)
 	if err != nil && !errors.Is(err, errNoAuthorizationData) {
@@ -128,7 +128,7 @@ func (a ecrAPI) signed(ctx context.Context, cfg aws.Config, endpoint string, at 
 	return request, v4.NewSigner().SignHTTP(ctx, keys, request, hex.EncodeToString(sum[:]), a.service, cfg.Region, at)
 }
 
-// ecrFault is what an answer says that gives no login.
+// ecrFault returns the API error in an answer without a login.
 func ecrFault(response *http.Response, body []byte) error {
 	var fault struct {
 		Type    string `json:"__type"`
@@ -165,7 +165,7 @@ func decodeECR(body []byte) (Credential, time.Time, error) {
 	return BasicCredential(user, password), time.Unix(int64(login.Expires), 0), nil
 }
 
-// endpoint is the address of the API: what AWS's own configuration says, else that of the region.
+// endpoint returns the address of the API: the one in AWS's own configuration, else the default of the region.
 func (a ecrAPI) endpoint(ctx context.Context, cfg aws.Config, r ecrRegistry) string {
 	if configured := a.configured(ctx, cfg); configured != "" {
 		return configured
@@ -205,7 +205,7 @@ type (
 	}
 )
 
-// setting returns what the first source of AWS's configuration says that knows of such a setting.
+// setting returns a setting from the first source of AWS's configuration that has it.
 func setting[S, T any](cfg aws.Config, get func(S) (T, bool, error)) (value T) {
 	for _, source := range cfg.ConfigSources {
 		s, ok := source.(S)

@@ -6,8 +6,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// A Part is a part of a host, a path or a query that a manifest or a Secret names. Anything else than what it may be could
-// end the part and begin another: a region with a slash in it names another host.
+// A Part is a part of a host, a path or a query that a manifest or a Secret names. A value of another form could end the
+// part and begin another: a region with a slash in it names another host.
 type Part int
 
 // The parts of addresses that manifests name.
@@ -19,7 +19,7 @@ const (
 	OwnerPart
 )
 
-// form returns whether a value can be such a part, and what one is made of.
+// form reports whether a value is a valid part of this kind, and describes the valid form.
 func (p Part) form(value string) (ok bool, want string) {
 	switch p {
 	case RegionPart: // a label of a host's name

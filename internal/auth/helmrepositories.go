@@ -55,8 +55,8 @@ func HelmRepositories(ctx context.Context, o AmbientOptions, named, url string) 
 	return id.fromEnvironment("the login in "+path, o.Reach), path, nil
 }
 
-// KnownToHelm returns what [HelmRepositories] finds for a URL, nothing if that is nothing or cannot be read. It contains secrets,
-// and is to be hashed at once.
+// KnownToHelm returns the values that [HelmRepositories] finds for a URL, or nil if it finds no entry or fails. The result
+// contains secrets, and must be hashed at once.
 func KnownToHelm(ctx context.Context, o AmbientOptions, named, url string) []string {
 	id, source, err := HelmRepositories(ctx, o, named, url)
 	if err != nil || source == "" {
@@ -66,7 +66,7 @@ func KnownToHelm(ctx context.Context, o AmbientOptions, named, url string) []str
 	return []string{s.username, s.password, string(s.ca), string(s.cert), string(s.key)}
 }
 
-// helmRepository is an entry of repositories.yaml, as far as it is needed.
+// helmRepository is an entry of repositories.yaml, with the fields that are needed.
 type helmRepository struct {
 	Name     string `json:"name"`
 	URL      string `json:"url"`
@@ -77,7 +77,7 @@ type helmRepository struct {
 	KeyFile  string `json:"keyFile"`
 }
 
-// errNotRepositories stands for the parser's own error, which quotes the file.
+// errNotRepositories replaces the parser's own error, which quotes the file.
 var errNotRepositories = errors.New("it is not a repositories file")
 
 func findRepository(content []byte, url string) (*helmRepository, error) {

@@ -13,9 +13,9 @@ import (
 	"sync"
 )
 
-// Identity is what one repository is talked to with: basic credentials, a client certificate, the authorities that
-// its server's certificate may come from. It prints as "REDACTED" by every means. It is immutable; nil and the zero
-// value are an anonymous identity.
+// Identity is the TLS and login settings for one repository: basic credentials, a client certificate, the authorities
+// that its server's certificate may come from. It prints as "REDACTED" by every means. It is immutable; nil and the
+// zero value are an anonymous identity.
 type Identity struct {
 	Redacted
 	secrets func() secrets
@@ -36,7 +36,7 @@ type secrets struct {
 	unverified bool
 	skipped    bool // --insecure-skip-tls-verify is why
 
-	// ambient is set of what the environment brings, not a Secret. source says where it is from.
+	// ambient marks an identity that comes from the environment, not from a Secret. source names its place.
 	ambient bool
 	reach   Reach
 	source  string
@@ -107,8 +107,8 @@ func (id *Identity) Unverified() *Identity {
 	return newIdentity(s)
 }
 
-// SkipVerification returns a copy of id that verifies no server certificate, because --insecure-skip-tls-verify says
-// so. No route with it is one for what the environment brings, however far that may go.
+// SkipVerification returns a copy of id that verifies no server certificate, for --insecure-skip-tls-verify.
+// Credentials of the environment are never sent on a route with it, regardless of their reach.
 func (id *Identity) SkipVerification() *Identity {
 	s := id.reveal()
 	s.unverified, s.skipped = true, true
@@ -141,13 +141,13 @@ func rootsWith(ca []byte) *x509.CertPool {
 	return roots
 }
 
-// WithoutCertificate returns what may be used towards other hosts: the authorities, and nothing that identifies.
+// WithoutCertificate returns the part of id that other hosts may see: the authorities, without any credential.
 func (id *Identity) WithoutCertificate() *Identity {
 	s := id.reveal()
 	return newIdentity(secrets{ca: s.ca, unverified: s.unverified, skipped: s.skipped, ambient: s.ambient, reach: s.reach, source: s.source})
 }
 
-// reveal copies, so that what it returns can be changed.
+// reveal returns a copy, which the caller may change.
 func (id *Identity) reveal() secrets {
 	if id == nil || id.secrets == nil {
 		return secrets{}

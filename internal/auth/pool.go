@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A Pool is the connections of one identity, which are never shared with another one: the identity's TLS settings
-// towards every host, proxies, limits. It sends no credentials and no user agent.
+// A Pool holds the connections of one identity, which no other identity ever uses: they depend on the identity's TLS
+// settings towards every host, proxies, limits. It sends no credentials and no user agent.
 //
-// Where a server refuses the client certificate, or the lack of one, a Pool says so. With TLS 1.3 the refusal comes when
-// the client takes the connection for established and has begun to send; net/http then reports, depending on chance, a
-// broken connection, which looks like a failure of the network.
+// If a server refuses the client certificate, or the lack of one, a Pool reports that. With TLS 1.3 the refusal arrives
+// when the client takes the connection for established and has begun to send; net/http then reports, depending on
+// chance, a broken connection, which looks like a failure of the network.
 type Pool struct {
 	transport *http.Transport
 }
@@ -87,8 +87,8 @@ func dialWithin(dial DialFunc, timeout time.Duration) DialFunc {
 	}
 }
 
-// A patientConn does not take a failed write for the end: what the other side said before it stopped listening can still
-// be read, and reading ends with the same failure if it said nothing.
+// A patientConn does not fail at once after a failed write: an answer that the server sent before it stopped reading can
+// still be read. Without an answer, reading fails with the same error.
 type patientConn struct{ net.Conn }
 
 func (c patientConn) Write(b []byte) (int, error) {

@@ -28,7 +28,7 @@ func (o TransportOptions) proxyFunc() func(*http.Request) (*url.URL, error) {
 		if u == nil || u.User == nil || u.Scheme != "https" {
 			return u, err
 		}
-		// The proxy is a server that anyone may answer for: what the environment has for it stays here.
+		// Anyone may answer at the proxy's address: the environment's login for it is not sent.
 		anonymous := *u
 		anonymous.User = nil
 		return &anonymous, err
@@ -68,7 +68,7 @@ func proxyFunc(getenv func(string) string) func(*http.Request) (*url.URL, error)
 	}
 }
 
-// invalidProxy finds what the httpproxy package would pass over in silence, to connect directly.
+// invalidProxy reports whether the httpproxy package would silently ignore this address and connect directly.
 func invalidProxy(address string) bool {
 	if address == "" {
 		return false
@@ -102,7 +102,7 @@ func (e *ProxyError) Error() string {
 	return fmt.Sprintf("the proxy answered %d %s", e.Code, http.StatusText(e.Code))
 }
 
-// Hint says what to do.
+// Hint returns advice for the user, or "".
 func (e *ProxyError) Hint() string {
 	if e.Code == http.StatusProxyAuthRequired {
 		return finding.ProxyLogin

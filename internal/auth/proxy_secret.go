@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// Proxy is what a proxySecretRef names. It prints as "REDACTED" by every means.
+// Proxy is the proxy in the Secret of a proxySecretRef. It prints as "REDACTED" by every means.
 type Proxy struct {
 	Redacted
 	address func() *url.URL

@@ -105,7 +105,7 @@ func (p *PullSecrets) add(secret string, logins map[string]dockerLogin) {
 	}
 }
 
-// splitPullKey takes a scheme off a key, and what docker writes behind the host.
+// splitPullKey splits a key, without its scheme and the API version that docker writes behind the host.
 func splitPullKey(key string) (host, repository string) {
 	for _, scheme := range []string{"https://", "http://"} {
 		key = strings.TrimPrefix(key, scheme)
@@ -126,7 +126,7 @@ func (p *PullSecrets) login(ctx context.Context, on Route, repository string) (L
 	return p.Login(ctx, on.host(), repository)
 }
 
-// Login returns that of the first key that fits. None is no error: the repository may be public.
+// Login returns the login of the first key that fits. Without a fitting key it returns no error: the repository may be public.
 func (p *PullSecrets) Login(_ context.Context, host, repository string) (Login, error) {
 	for _, e := range p.entries {
 		if !e.fits(RegistryHost(host), repository) {
@@ -152,7 +152,7 @@ func (e pullEntry) fits(host, repository string) bool {
 	return strings.HasPrefix(repository, e.path) && globHost(e.host, host)
 }
 
-// globHost matches a host with one that may have globs in its labels, such as *.example.com. The ports must be equal.
+// globHost matches a host with a pattern that may have globs in its labels, such as *.example.com. The ports must be equal.
 func globHost(glob, host string) bool {
 	if glob == host {
 		return true

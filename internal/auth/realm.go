@@ -46,7 +46,7 @@ func isInsideName(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
-// refusedRealm says that a registry named a token server that must not see the registry's credentials.
+// refusedRealm reports that a registry named a token server that must not see the registry's credentials.
 func refusedRealm(registry *url.URL, realm, reason string) error {
 	return &finding.Problem{
 		Class:  finding.Login,
@@ -105,8 +105,8 @@ func (g *realmGuard) registryDial(dial DialFunc) DialFunc {
 	}
 }
 
-// realmDial refuses connections to token servers that turn out to be inside. Connections to a proxy pass: what the
-// proxy may reach is the proxy's to decide.
+// realmDial refuses connections to token servers at internal addresses. Connections to a proxy pass: the proxy decides
+// which hosts it connects to.
 func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

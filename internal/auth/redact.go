@@ -37,8 +37,8 @@ func schemeEnd(raw string) int {
 	return 0
 }
 
-// ambiguousUserinfo returns the index of the last @ if what stands before it may be a password with a character in it
-// that should have been escaped, else -1: "https://user:pa?ss@host", "https://user:pa/ss@host".
+// ambiguousUserinfo returns the index of the last @ if the text before it may be a password with a character that
+// should have been escaped, else -1: "https://user:pa?ss@host", "https://user:pa/ss@host".
 func ambiguousUserinfo(raw string) int {
 	start := schemeEnd(raw)
 	if start == 0 {
@@ -134,8 +134,8 @@ func RedactURLError(err error) error {
 
 var errMalformedURL = errors.New("malformed user, password, host or port")
 
-// ScrubURL replaces the password and the query values of a URL in a text from outside. Servers and proxies like to quote
-// what was requested of them.
+// ScrubURL replaces the password and the query values of a URL in a text from outside. Servers and proxies often quote
+// the URL of the request.
 func ScrubURL(text string, u *url.URL) string {
 	if _, has := u.User.Password(); has || !publicUsername(u.Scheme+"://", u.User.Username()) {
 		text = (*Identity)(nil).WithUserinfo(u.User).Scrub(text)

@@ -9,8 +9,8 @@ import (
 // redacted stands where a secret was.
 const redacted = "REDACTED"
 
-// Redacted is embedded in what holds secrets, which prints as "REDACTED" then by every means. Packages that look through
-// unexported fields do not ask it: those are to be functions, of which nothing but the address can be shown.
+// Redacted is embedded in types with secrets, which then print as "REDACTED" by every means. Packages that use
+// reflection on unexported fields bypass it: such fields have to be functions, of which only the address can be shown.
 type Redacted struct{}
 
 // Format serves every verb of the fmt package.

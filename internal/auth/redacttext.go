@@ -16,7 +16,7 @@ const (
 // RedactText redacts the URLs in a text, also those that lack a scheme. It takes time in proportion to the text.
 func RedactText(text string) string { return redactBareLogins(replaceURLs(text, redactURL)) }
 
-// RedactLogins redacts the URLs with a login in a text. The others are left alone, with their queries.
+// RedactLogins redacts the URLs with a login in a text. Other URLs keep their queries.
 func RedactLogins(text string) string {
 	return redactBareLogins(replaceURLs(text, func(match string) string {
 		if u, err := url.Parse(match); err == nil && u.User == nil {
@@ -32,8 +32,8 @@ func redactURL(match string) string {
 	return RedactURL(address) + match[len(address):]
 }
 
-// replaceURLs takes in more than the characters of a URL rather than less: what follows a URL is harmless, what is left
-// of one may be a password.
+// replaceURLs takes too many characters for a part of a URL rather than too few: redacting the text after a URL does no
+// harm, but the rest of a URL may be a password.
 func replaceURLs(text string, replace func(string) string) string {
 	var b strings.Builder
 	done := 0

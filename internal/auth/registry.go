@@ -30,22 +30,22 @@ func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now}
 }
 
-// hostState is what a registry is known to ask for, as one set of credentials and TLS settings sees it. The turn is held while nothing is known, so that the first of many
-// requests at once is the only one to be turned away.
+// hostState records the challenge of a registry, for one set of credentials and TLS settings. The turn is held until the challenge is known, so that of many concurrent
+// requests only the first is refused.
 type hostState struct {
 	turn   chan struct{}
 	wanted atomic.Pointer[challenge] // nil while nothing is known, scheme "" without a challenge
 }
 
-// RegistryOptions says how one registry is reached. Its API is at Base: https, or http if the user chose it. The Identity
-// has the TLS settings; its user name and password are not used: they have to be among the Logins.
+// RegistryOptions configures the transport to one registry. Its API is at Base: https, or http if the user chose it. The
+// Identity has the TLS settings; its user name and password are not used: they have to be among the Logins.
 type RegistryOptions struct {
 	TransportOptions
 
 	Logins Logins // nil is anonymous
 	Tokens *Tokens
-	// Enter waits for one of the places that a host has for this process, and gives up the one that the request has at
-	// another; Leave gives it up. The context is the request's. Nil is without limit.
+	// Enter waits for one of the places that a host has for this process, and gives up the request's place at another
+	// host. Leave gives up the place. The context is the request's. With nil there is no limit.
 	Enter func(ctx context.Context, at *url.URL) error
 	Leave func(ctx context.Context)
 	// Write requests the right to write to a repository, too.
@@ -115,7 +115,7 @@ type registryTransport struct {
 	realms sync.Map // of *Pool, by origin
 }
 
-// CloseIdleConnections is what http.Client's method of this name calls.
+// CloseIdleConnections implements the method that http.Client's method of this name calls.
 func (t *registryTransport) CloseIdleConnections() {
 	t.connections.CloseIdleConnections()
 	for _, realm := range t.realms.Range {
@@ -123,8 +123,8 @@ func (t *registryTransport) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. A registry that refuses even what its own token server handed out is asked
-// twice at most, and once for a request whose body cannot be read again; its last answer is returned as it is.
+// RoundTrip implements http.RoundTripper. If a registry refuses even the token of its own token server, the request is
+// sent twice at most, and once if its body cannot be read again; the last answer is returned unchanged.
 func (t *registryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := outgoing(r, t.options.UserAgent)
 	if !SameOrigin(out.URL, t.options.Base) || isForeign(r.Context()) {
@@ -144,7 +144,7 @@ func (t *registryTransport) send(r *http.Request) (*http.Response, error) {
 	return t.own.RoundTrip(r)
 }
 
-// firstTry sends what is known to be wanted. The first request to a registry of which nothing is known goes alone.
+// firstTry sends the request with the known challenge. The first request to a registry is sent alone, to learn it.
 func (t *registryTransport) firstTry(r *http.Request) (*http.Response, error) {
 	host := t.host()
 	if host.wanted.Load() == nil {
@@ -236,7 +236,7 @@ func (t *registryTransport) authorization(r *http.Request, wanted challenge, sta
 	return t.token(r.Context(), wanted, scope, found.Credential, stale)
 }
 
-// Scrub replaces every secret that this transport has sent in a text from outside: servers echo what they are shown.
+// Scrub replaces every secret that this transport has sent in a text from outside: servers echo credentials.
 func (t *registryTransport) Scrub(text string) string { return t.sent.scrub(text) }
 
 // login fetches the credential, which may run a helper or call a cloud: only once a registry wants one.
@@ -247,13 +247,13 @@ func (t *registryTransport) login(ctx context.Context, repository string) (Login
 	return t.options.Logins.login(ctx, t.options.route(), repository)
 }
 
-// ShownBy returns what a transport of [NewRegistryTransport] shows the registry for a repository.
+// ShownBy returns the login that a transport of [NewRegistryTransport] sends to the registry for a repository.
 func ShownBy(ctx context.Context, rt http.RoundTripper, repository string) Login {
 	t, ok := rt.(*registryTransport)
 	if !ok {
 		return Login{}
 	}
-	// An error of its own has been reported instead of an answer, and does not get here.
+	// An error of login has been reported by the request already.
 	login, _ := t.login(ctx, repository)
 	return login
 }
@@ -272,7 +272,7 @@ func (t *registryTransport) host() *hostState {
 	return entry(&t.options.Tokens.hosts, t.key, &hostState{turn: make(chan struct{}, 1)})
 }
 
-// entry returns what a map has for a key, after it has put in the value if that is nothing.
+// entry returns the value of a map for a key. If the map has no value, it stores this one.
 func entry[V any](of *sync.Map, key any, value *V) *V {
 	found, _ := of.LoadOrStore(key, value)
 	return found.(*V)
@@ -287,7 +287,7 @@ func (h *hostState) learn(c challenge) {
 
 var errTokenCharacters = errors.New("the token holds characters that no token has")
 
-// bearer refuses what could not be sent: net/http would say so without saying where it is from.
+// bearer refuses a token that cannot be sent: the error of net/http would not name the source of the token.
 func bearer(token string) (string, error) {
 	for i := range len(token) {
 		if token[i] <= ' ' || token[i] > '~' {

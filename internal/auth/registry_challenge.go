@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// maxChallenges bounds what is read of a WWW-Authenticate header.
+// maxChallenges is the limit of challenges read from the WWW-Authenticate headers.
 const maxChallenges = 16
 
 // challenge is one way in that a registry offers in a WWW-Authenticate header.
@@ -15,8 +15,8 @@ type challenge struct {
 	params map[string]string
 }
 
-// parseChallenges reads every challenge of every WWW-Authenticate header. What it cannot read, it skips: a registry that
-// offers something unheard of beside Bearer is still usable.
+// parseChallenges parses every challenge of every WWW-Authenticate header. It skips challenges that it cannot parse: a
+// registry that offers an unknown scheme beside Bearer is still usable.
 func parseChallenges(h http.Header) []challenge {
 	var all []challenge
 	for _, value := range h.Values("WWW-Authenticate") {
@@ -53,7 +53,7 @@ func parseChallengeHeader(s string) []challenge {
 	return out
 }
 
-// paramValue reads what follows a parameter's name, if an equals sign does.
+// paramValue parses the value of a parameter, if an equals sign follows its name.
 func paramValue(s string) (value, rest string, ok bool) {
 	s = strings.TrimLeft(s, " \t")
 	if !strings.HasPrefix(s, "=") {
@@ -107,7 +107,7 @@ func chooseChallenge(all []challenge) (challenge, bool) {
 	return challenge{}, false
 }
 
-// pullScope is the scope that reading a repository takes. Paths outside of a repository have none.
+// pullScope returns the scope for reading a repository. For paths outside of a repository it returns "".
 func pullScope(path string) string {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {
@@ -123,8 +123,8 @@ func pullScope(path string) string {
 	return "repository:" + rest[:end] + ":pull"
 }
 
-// mergeScopes adds the registry's scopes to those that are known to be needed, without the right to write or delete:
-// a caller that needs that has named it. The result is sorted and free of doubles.
+// mergeScopes adds the registry's scopes to the needed ones, without the right to write or delete: a caller that needs
+// this right names it itself. The result is sorted and has no duplicates.
 func mergeScopes(needed, asked string) string {
 	scopes := strings.Fields(needed)
 	for _, s := range strings.Fields(asked) {
@@ -139,7 +139,7 @@ func mergeScopes(needed, asked string) string {
 	return strings.Join(slices.Compact(scopes), " ")
 }
 
-// readOnly drops the writing actions of a scope of the form type:name:action,action. One that keeps none is empty.
+// readOnly removes the writing actions from a scope of the form type:name:action,action. Without other actions it returns "".
 func readOnly(scope string) string {
 	i := strings.LastIndex(scope, ":")
 	if i < 0 {

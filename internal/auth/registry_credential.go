@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Credential is what one registry host may be shown. It prints as REDACTED by every means. The zero value shows nothing.
+// Credential is a login to one registry host. It prints as REDACTED by every means. The zero value has no login.
 type Credential struct {
 	Redacted
 	reveal func() login
@@ -31,7 +31,7 @@ func newCredential(l login) Credential {
 	return Credential{reveal: func() login { return l }}
 }
 
-// BasicCredential is a username with a password, or with whatever a registry takes as one.
+// BasicCredential returns a username with a password, or with a token that the registry takes as a password.
 func BasicCredential(username, password string) Credential {
 	return newCredential(login{username: username, password: password})
 }
@@ -59,7 +59,7 @@ func (c Credential) key() string {
 
 func (l login) hasBasic() bool { return l.username != "" && l.password != "" }
 
-// secrets lists what is secret in every spelling in which a server could echo it.
+// secrets lists the secrets of the login in every spelling in which a server could echo them.
 func (l login) secrets() []string {
 	basic := ""
 	if l.hasBasic() {
@@ -108,7 +108,7 @@ func fingerprint(parts ...string) string {
 // maxRemembered bounds how many secrets are looked for in messages. Tokens of a long run push out older ones.
 const maxRemembered = 128
 
-// secretSet is what was sent to some server, to keep it out of what that server says.
+// secretSet records the secrets that were sent to servers, to remove them from the texts of the answers.
 type secretSet struct {
 	mu   sync.Mutex
 	list func() []string // a function for the reason that Credential has one
@@ -134,7 +134,7 @@ func (s *secretSet) all() []string {
 	return slices.Clone(s.list())
 }
 
-// scrub replaces what was sent in a text.
+// scrub replaces the recorded secrets in a text.
 func (s *secretSet) scrub(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 // registryCode is the code of an error as the distribution specification has it.
 type registryCode = string
 
-// Refusal is what a registry or its token server says in the body of an answer that is not 200.
+// Refusal is the error in the body of an answer that is not 200, from a registry or its token server.
 type Refusal struct {
 	Codes  []registryCode // NAME_UNKNOWN, MANIFEST_UNKNOWN, DENIED, TOOMANYREQUESTS, …
 	Reason string         // one printable line, may be empty

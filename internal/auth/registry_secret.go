@@ -13,7 +13,7 @@ import (
 // keyDockerConfig is the key of a Secret of type typeDockerConfig.
 const keyDockerConfig = ".dockerconfigjson"
 
-// noLogin says why a Secret gives no login to a registry.
+// noLogin reports why a Secret has no login to a registry.
 func noLogin(format string, args ...any) *finding.Problem {
 	return &finding.Problem{Code: finding.NoRegistryLogin, Class: finding.Login, Text: fmt.Sprintf(format, args...)}
 }
@@ -100,8 +100,8 @@ type secretLogins struct {
 // Key is made of the Secret's content.
 func (s *secretLogins) Key() string { return s.key }
 
-// login prefers the entry for the repository's namespace, but takes any of the host: docker, whose reading of these
-// files source-controller follows, ignores what comes after the host.
+// login prefers the entry for the repository's namespace, but accepts any entry of the host: docker ignores the text
+// after the host, and source-controller reads these files as docker does.
 func (s *secretLogins) login(_ context.Context, on Route, repository string) (Login, error) {
 	host := on.host()
 	entry, ok := s.config.find(host, repository)

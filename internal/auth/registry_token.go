@@ -20,10 +20,10 @@ import (
 const (
 	// maxTokenBytes bounds a token server's answer. A token has to fit into a header, and comes twice.
 	maxTokenBytes = 128 << 10
-	// tokenTimeout bounds one request for a token, in which nothing but the answer's headers shows progress.
+	// tokenTimeout bounds one request for a token, during which only the answer's headers show progress.
 	tokenTimeout = 60 * time.Second
-	// defaultTokenLife and tokenLeeway are how long a token is used: the distribution specification says 60 s where the
-	// server does not say.
+	// defaultTokenLife and tokenLeeway limit the use of a token: the distribution specification sets 60 s if the server
+	// sends no lifetime.
 	defaultTokenLife = 60 * time.Second
 	tokenLeeway      = 10 * time.Second
 	// maxTokenLife keeps absurd lifetimes from overflowing.
@@ -52,7 +52,7 @@ func (e *TokenError) Error() string {
 	return text
 }
 
-// Finding is what is wrong. It is empty for a login that was refused: see AuthFailure.
+// Finding returns the code of the fault. It is empty for a login that was refused: see AuthFailure.
 func (e *TokenError) Finding() finding.Code {
 	if e.AuthFailure() {
 		return ""
@@ -75,7 +75,7 @@ func (e *TokenError) Transient() bool { return finding.TransientStatus(e.Code) }
 // RetryAfter is how long the server wants clients to wait, or 0.
 func (e *TokenError) RetryAfter() time.Duration { return e.wait }
 
-// tokenKey is what a token is good for. The scope is the needed one; the token may have been requested with more.
+// tokenKey identifies a token by its use. The scope is the needed one; the token may have been requested with more.
 type tokenKey struct {
 	host           string // the key of its options
 	realm, service string
@@ -83,7 +83,7 @@ type tokenKey struct {
 	cred           string // its key
 }
 
-// token is one token, or why there is none. The turn is held while it is fetched.
+// token is one token, or the error in its place. The turn is held while it is fetched.
 type token struct {
 	turn    chan struct{}
 	header  string
@@ -127,7 +127,7 @@ func (t *registryTransport) token(ctx context.Context, wanted challenge, scope s
 	return header, nil
 }
 
-// fetchToken asks the token server once. It follows no redirect: the server that was judged is the one that is asked.
+// fetchToken sends one request to the token server. It follows no redirect: only the checked server gets the request.
 func (t *registryTransport) fetchToken(ctx context.Context, realm *url.URL, service, scope string, cred Credential) (header string, life time.Duration, err error) {
 	if err := t.options.enter(ctx, realm); err != nil {
 		return "", 0, err
@@ -172,8 +172,8 @@ func (e *TokenError) refused(resp *http.Response, body string) {
 	}
 }
 
-// tokenRequest is a GET with basic credentials or none, or the OAuth2 grant that turns an identity token into an access
-// token, as the distribution specification has them.
+// tokenRequest returns a GET request with or without basic credentials, or the OAuth2 grant that exchanges an identity
+// token for an access token, as in the distribution specification.
 func tokenRequest(ctx context.Context, realm *url.URL, service, scope string, login login) (*http.Request, error) {
 	values := url.Values{}
 	set := func(name, value string) {

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// A Request is one that was made: nothing of it is secret.
+// A Request describes a request that was sent. It contains no secret.
 type Request struct {
 	Method string
 	URL    string // redacted
@@ -18,8 +18,8 @@ type Request struct {
 
 type requestsKey struct{}
 
-// WithRequests makes every pool call begin for each request under the context, and what begin returns when the body of
-// the answer was closed. Both are called by the goroutines that transfer, and have to be quick.
+// WithRequests makes every pool call begin for each request under the context. The function that begin returns is
+// called when the body of the answer is closed. Both are called by the goroutines that transfer, and have to be quick.
 func WithRequests(ctx context.Context, begin func() (ended func(Request))) context.Context {
 	return context.WithValue(ctx, requestsKey{}, begin)
 }
@@ -42,7 +42,7 @@ func reported(r *http.Request, send func() (*http.Response, error)) (*http.Respo
 	return answer, nil
 }
 
-// A reportedBody counts what is read.
+// A reportedBody counts the bytes read.
 type reportedBody struct {
 	io.ReadCloser
 	request Request

@@ -10,13 +10,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// A Route is how the connections to one host are made, and whether a manifest chose it. It is made of everything that a
-// manifest can say about connections; transports make theirs of the same values.
+// A Route describes how the connections to one host are made, and whether a manifest chose it. It is made of everything
+// that a manifest can set for connections; transports make their connections of the same values.
 //
-// What the environment brings (logins of docker, podman and helm, the identity of the machine) is handed out for a
-// Route and nothing else, and only for one that no manifest chose: TLS that is verified with the system's authorities,
-// through the environment's proxy. Within this machine plain HTTP is as good. What the Secrets of a manifest bring goes
-// wherever the manifest says.
+// Credentials of the environment (logins of docker, podman and helm, the identity of the machine) are returned only for
+// a Route, and only if no manifest chose it: TLS that is verified with the system's authorities, through the
+// environment's proxy. Within this machine, plain HTTP is as good. Credentials from the Secrets of a manifest are sent
+// to every host that the manifest names.
 type Route struct {
 	to       *url.URL
 	identity *Identity
@@ -64,7 +64,7 @@ const (
 	ReachNowhere
 )
 
-// withhold returns the error that says why a credential of the environment does not take the route, nil if it may.
+// withhold returns the error that reports why a credential of the environment may not use the route, nil if it may.
 func (r Route) withhold(what string, reach Reach) error {
 	by := r.chosenBy()
 	switch {
@@ -77,7 +77,7 @@ func (r Route) withhold(what string, reach Reach) error {
 	return withheld(what, r.host(), by)
 }
 
-// A WithheldError says that a credential of the environment is not used, because a manifest chose how its server is
+// A WithheldError reports that a credential of the environment is not used, because a manifest chose how its server is
 // reached.
 type WithheldError struct {
 	finding.Problem

@@ -57,7 +57,7 @@ type SecretError struct {
 
 func (e *SecretError) Error() string { return e.Err.Error() }
 
-// Finding is what is wrong.
+// Finding returns the code of the fault.
 func (e *SecretError) Finding() finding.Code {
 	if e.Certificates {
 		return finding.BrokenTLS
@@ -160,7 +160,7 @@ func checkGitHubApp(secret *manifest.Secret) error {
 		keyGitHubAppInstallationOwner, keyGitHubAppInstallationID)
 }
 
-// readDeprecatedTLS ignores what is incomplete, but not what cannot be parsed.
+// readDeprecatedTLS reports incomplete keys as a warning, but invalid keys as an error.
 func (s *secrets) readDeprecatedTLS(secret *manifest.Secret, haveTLS bool) ([]string, error) {
 	var fromSecret secrets
 	warnings, err := fromSecret.readTLS(secret)
@@ -226,7 +226,7 @@ func (s *secrets) checkTLSKeys(secret *manifest.Secret) error {
 	return &incompleteTLSError{secret: ref(secret), cert: cert, key: key}
 }
 
-// An incompleteTLSError says which TLS keys a Secret lacks.
+// An incompleteTLSError reports which TLS keys a Secret lacks.
 type incompleteTLSError struct {
 	secret    string
 	cert, key bool
@@ -244,7 +244,7 @@ func (e *incompleteTLSError) Error() string {
 	return fmt.Sprintf("secret '%s' must contain either '%s' or both '%s' and '%s'", e.secret, keyCA, keyCert, keyKey)
 }
 
-// explainPair says why a certificate and a key do not go together. Package tls says it as well, but quotes the input.
+// explainPair reports why a certificate and a key do not match. The errors of package tls quote the input.
 func explainPair(cert, key []byte) error {
 	block := findBlock(cert, "CERTIFICATE")
 	if block == nil {

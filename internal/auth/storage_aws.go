@@ -18,12 +18,12 @@ import (
 
 const (
 	awsStorageProvider = "aws"
-	// awsDefaultRegion is where STS is asked if nothing names a region.
+	// awsDefaultRegion is the region of the STS endpoint if no region is configured.
 	awsDefaultRegion = "us-east-1"
 )
 
-// awsDomain is what the names of AWS's own services end in, in every partition. Customers have names below it, too:
-// what comes before has to be that of a service.
+// awsDomain matches the end of the names of AWS's own services, in every partition. Customers have names below it, too:
+// the part before it has to be the name of a service.
 const awsDomain = `(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|api\.aws|api\.amazonwebservices\.(?:com\.cn|eu)|` +
 	`c2s\.ic\.gov|sc2s\.sgov\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov)$`
 
@@ -52,9 +52,9 @@ type AWSKeys struct {
 	Expires                 time.Time
 }
 
-// MachineAWSStorage returns the identity of this machine or job for a bucket: the keys of the environment, or what the
-// SDK's default chain finds. The region may be empty; sts is the endpoint of STS that a manifest names, mostly none. A
-// route that a manifest chose is a *WithheldError. No server is asked before the first keys are needed.
+// MachineAWSStorage returns the identity of this machine or job for a bucket: the keys of the environment, or of the
+// SDK's default chain. The region may be empty; sts is the endpoint of STS that a manifest names, mostly "". If a
+// manifest chose the route, the error is a *WithheldError. No request is sent before the first keys are needed.
 func MachineAWSStorage(o CloudOptions, on Route, region, sts string) (*AWSStorage, error) {
 	if err := o.withhold(on, awsStorageProvider, s3Host().MatchString(on.to.Hostname())); err != nil {
 		return nil, err

@@ -56,9 +56,9 @@ func azureOfMachine(o CloudOptions, on Route) (*AzureStorage, error) {
 	return s, o.withhold(on, azureStorageProvider, s.own)
 }
 
-// NewAzureStorage returns the identity that a Secret names: that of a client with its secret or its certificate, or the
-// machine's of this client ID. No server is asked before the first token is needed. A route that a manifest chose is a
-// *WithheldError if the machine's own identity would be needed.
+// NewAzureStorage returns the identity that a Secret names: a client with its secret or its certificate, or the
+// machine's identity with this client ID. No request is sent before the first token is needed. If a manifest chose the
+// route and the machine's own identity would be needed, the error is a *WithheldError.
 func NewAzureStorage(o CloudOptions, on Route, c *AzureClient) (*AzureStorage, error) {
 	s := newAzureStorage(o, on)
 	var err error

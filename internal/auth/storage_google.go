@@ -31,9 +31,9 @@ type GoogleStorage struct {
 	token *oauth2.Token
 }
 
-// MachineGoogleStorage takes the identity of this machine: the application default credentials. It goes to Google's own
-// hosts only: elsewhere asking for a token fails. A route to them that a manifest chose is a *WithheldError. No server
-// is asked before the first token is needed.
+// MachineGoogleStorage returns the identity of this machine: the application default credentials. They are sent to
+// Google's own hosts only: for other hosts, asking for a token fails. If a manifest chose the route to Google's hosts,
+// the error is a *WithheldError. No request is sent before the first token is needed.
 func MachineGoogleStorage(o CloudOptions, on Route) (*GoogleStorage, error) {
 	host := on.to.Hostname()
 	if err := o.withhold(on, "gcp", isGoogleStorage(host)); err != nil {
@@ -55,7 +55,7 @@ type GoogleKey struct {
 	kind google.CredentialsType
 }
 
-// ReadGoogleKey reads a key in a Secret. An error quotes nothing of it.
+// ReadGoogleKey parses a key in a Secret. Its errors do not quote the key.
 func ReadGoogleKey(key []byte) (*GoogleKey, error) {
 	kind, err := checkGoogleKey(key)
 	if err != nil {
@@ -64,7 +64,7 @@ func ReadGoogleKey(key []byte) (*GoogleKey, error) {
 	return &GoogleKey{json: key, kind: kind}, nil
 }
 
-// NewGoogleStorage takes a key. No server is asked before the first token is needed.
+// NewGoogleStorage returns the identity of a key. No request is sent before the first token is needed.
 func NewGoogleStorage(o CloudOptions, host string, key *GoogleKey) *GoogleStorage {
 	s := &GoogleStorage{host: host, now: o.Now, turn: make(chan struct{}, 1)}
 	client := cloudClient(o)
@@ -81,7 +81,7 @@ func NewGoogleStorage(o CloudOptions, host string, key *GoogleKey) *GoogleStorag
 	return s
 }
 
-// A failureKeeper keeps what libraries make a text of: whether trying again helps is not in a text.
+// A failureKeeper records the error of the last request: the texts of libraries' errors do not show whether a retry may help.
 type failureKeeper struct {
 	client *http.Client
 	next   http.RoundTripper
@@ -90,7 +90,7 @@ type failureKeeper struct {
 	last error
 }
 
-// keepFailures returns a keeper with a client of its own.
+// keepFailures returns a keeper with a copy of the client.
 func keepFailures(of *http.Client) *failureKeeper {
 	k := &failureKeeper{next: of.Transport}
 	client := *of
@@ -107,7 +107,7 @@ func (k *failureKeeper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// cause adds to an error what the last request failed with.
+// cause adds the error of the last failed request to an error.
 func (k *failureKeeper) cause(err error) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -119,8 +119,8 @@ func (k *failureKeeper) cause(err error) error {
 
 var errGoogleKey = errors.New("'serviceaccount' is no key of a service account that can be read")
 
-// checkGoogleKey finds out of what kind a key is. Kinds that make this program read other files, run programs or ask
-// other servers are for those whose machine it is, not for manifests.
+// checkGoogleKey returns the kind of a key. Kinds that make this program read other files, run programs or send
+// requests to other servers may be used by the owner of the machine, but not by manifests.
 func checkGoogleKey(key []byte) (google.CredentialsType, error) {
 	var file struct {
 		Type       google.CredentialsType `json:"type"`
@@ -167,7 +167,7 @@ func isGoogleStorage(host string) bool {
 	return strings.HasSuffix(strings.ToLower(host), ".googleapis.com")
 }
 
-// foreignStorage says that this machine's identity was to be shown to a foreign server.
+// foreignStorage reports that the server is not the provider's, and must not see this machine's identity.
 func foreignStorage(provider, host string) error {
 	return &finding.Problem{
 		Text:   fmt.Sprintf("'%s' is not a host of the provider %s: the identity of this machine is not shown to it", host, provider),
@@ -175,7 +175,7 @@ func foreignStorage(provider, host string) error {
 	}
 }
 
-// storageFailure says why there is no token for an object store.
+// storageFailure reports why there is no token for an object store.
 func storageFailure(provider string, err error) error {
 	e := &CloudError{Err: err, what: "failed to get an access token"}
 	switch code := cloudStatus(err); {

@@ -16,13 +16,13 @@ const (
 	idleTimeout         = 60 * time.Second
 )
 
-// maxHeaderBytes is far above what any server sends, and far below net/http's 10 MiB.
+// maxHeaderBytes is the limit of an answer's header: far more than servers send, and far below net/http's 10 MiB.
 const maxHeaderBytes = 256 << 10
 
 // maxIdlePerHost matches the requests that one host gets at the same time.
 const maxIdlePerHost = 4
 
-// TransportOptions says where an identity may go and how connections are made.
+// TransportOptions sets where an identity may be sent and how connections are made.
 type TransportOptions struct {
 	Identity *Identity
 	// Base is the repository's URL: only requests to its scheme, host and port carry the identity. User and password
@@ -39,16 +39,16 @@ type TransportOptions struct {
 	UserAgent    string
 }
 
-// NewTransport returns a transport with connections of its own: none is ever shared with another identity. It removes
-// whatever Authorization, Cookie and Referer headers a request has, and sets Basic where the options allow it. User and
-// password in a request's own URL are used for that request, if the identity is not.
+// NewTransport returns a transport whose connections are never shared with another identity. It removes the
+// Authorization, Cookie and Referer headers of a request, and sets Basic where the options allow it. User and password
+// in a request's own URL are used for that request, if the identity is not.
 //
 // It compresses nothing and follows no redirect.
 func NewTransport(o TransportOptions) http.RoundTripper {
 	return &transport{connect(o, o.Base != nil && o.Identity.IsAmbient()), o}
 }
 
-// connections are those to a server and to others, where it redirects to.
+// connections holds the pool for a server and the pool for the other hosts that it redirects to.
 type connections struct {
 	guard *realmGuard
 	// own carries the client certificate, foreign does not.
@@ -64,7 +64,7 @@ func connect(o TransportOptions, guarded bool) connections {
 	return connections{guard, Connections(own), Connections(foreign)}
 }
 
-// CloseIdleConnections is what http.Client's method of this name calls.
+// CloseIdleConnections implements the method that http.Client's method of this name calls.
 func (c connections) CloseIdleConnections() {
 	c.own.CloseIdleConnections()
 	c.foreign.CloseIdleConnections()
@@ -91,7 +91,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.guard.foreign(out, t.foreign)
 }
 
-// outgoing is a copy of a request without whatever identifies its sender.
+// outgoing returns a copy of a request without the headers and the URL's login that identify its sender.
 func outgoing(r *http.Request, userAgent string) *http.Request {
 	out := r.Clone(r.Context())
 	for _, header := range []string{"Authorization", "Cookie", "Referer"} {
@@ -112,7 +112,7 @@ func (o TransportOptions) Withheld() error {
 	return o.route().withhold(o.Identity.reveal().source, o.Identity.reveal().reach)
 }
 
-// route is how the server is reached: what the connections are made of.
+// route returns the route to the server, with the options of which the connections are made.
 func (o TransportOptions) route() Route { return NewRoute(o.Base, o.Identity, o.Proxy) }
 
 // trusts reports whether the identity may go where the request goes.
@@ -149,8 +149,8 @@ func Origin(u *url.URL) string {
 
 type foreignKey struct{}
 
-// Foreign marks the requests of a context as going where another server sent them, with a redirect: the
-// identity stays at home, whatever PassCredentials says.
+// Foreign marks the requests of a context as the target of a server's redirect: they are sent without the identity,
+// regardless of PassCredentials.
 func Foreign(ctx context.Context) context.Context { return context.WithValue(ctx, foreignKey{}, true) }
 
 func isForeign(ctx context.Context) bool {
