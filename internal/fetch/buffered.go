@@ -11,8 +11,8 @@ import (
 // them.
 const pieceBytes = 256 << 10
 
-// PumpBuffered is [Pump] with the transfer in a goroutine of its own: reading, writing and hashing an index takes about as
-// long as scanning it. What has come can be consumed at once.
+// PumpBuffered is [Pump] with the transfer in a separate goroutine: reading, writing and hashing an index takes about as
+// long as scanning it. Bytes can be consumed as soon as they arrive.
 func PumpBuffered(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	r, w := io.Pipe()
 	out := bufio.NewWriterSize(dst, pieceBytes)
@@ -48,7 +48,7 @@ func PumpBuffered(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	return fmt.Errorf("failed to write what is downloaded: %w", t.Err)
 }
 
-// endedReader keeps what ended the reading.
+// endedReader records the error that ended the reading.
 type endedReader struct {
 	from io.Reader
 	err  error

@@ -11,8 +11,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// CertificateHint is what to do about a certificate that no authority can make good, "" for other errors. It says which
-// one and until when it is valid.
+// CertificateHint returns advice about a certificate that no authority can make valid, "" for other errors. It names
+// the certificate and its period of validity.
 func CertificateHint(err error) string {
 	var invalid x509.CertificateInvalidError
 	var host x509.HostnameError
@@ -29,7 +29,7 @@ func CertificateHint(err error) string {
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
 
-// certificateNames returns the hosts that a certificate is for, or its subject where there are none.
+// certificateNames returns the hosts of a certificate, or its subject if it has no hosts.
 func certificateNames(c *x509.Certificate) string {
 	names := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {

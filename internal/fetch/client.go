@@ -1,7 +1,7 @@
-// Package fetch has what every kind of source is fetched with: a client that bounds transfers per host and tries again after
-// transient failures, the errors of servers with what is secret taken out, progress, proxies, and the trees that sources
-// give. The packages below it talk to one kind of source each. None of them chooses a version, builds a chart or stores
-// anything; bytes go to the writer it is given.
+// Package fetch holds the code that all kinds of sources share: a client that bounds transfers per host and retries after
+// transient failures, errors of servers without their secrets, progress, proxies, and the file trees of sources. The
+// packages below it access one kind of source each. They do not choose versions, build charts or store anything; bytes are
+// written to the writer that the caller passes.
 package fetch
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// A Sink takes what is downloaded. Reset is called before every attempt: it discards what was written so far.
+// A Sink receives a download. Reset is called before every attempt: it discards the bytes written so far.
 type Sink interface {
 	io.Writer
 	Reset() error
@@ -66,8 +66,8 @@ type Config struct {
 	Rand func() float64
 }
 
-// Client is what all repositories of one run share: retries, the limit per host, connections. NewClient makes it, its
-// configuration does not change, and CloseIdleConnections ends it. It is safe for use by many goroutines.
+// Client holds the state that all repositories of one run share: retries, the limit per host, connections. NewClient
+// makes it, its configuration does not change, and CloseIdleConnections ends it. It is safe for concurrent use.
 type Client struct {
 	Config     Config
 	limit      *limiter
@@ -107,7 +107,7 @@ func (c *Client) Transport(id *auth.Identity, base *url.URL, passCredentials boo
 	return t.(http.RoundTripper)
 }
 
-// Connect says how the client makes connections with an identity, and through the proxy of a manifest, if there is one.
+// Connect returns the options for connections with an identity, through the proxy of a manifest if it is not nil.
 func (c *Client) Connect(id *auth.Identity, p *auth.Proxy) auth.TransportOptions {
 	return auth.TransportOptions{
 		Identity: id, Proxy: p, Dial: c.Config.Dial, Getenv: c.Config.Getenv,

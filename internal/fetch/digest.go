@@ -11,7 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// A DigestPolicy says what happens to an archive that differs from the digest in its index entry.
+// A DigestPolicy decides whether an archive may differ from the digest in its index entry.
 type DigestPolicy int
 
 // The zero value refuses it.
@@ -21,7 +21,7 @@ const (
 	DigestIgnore
 )
 
-// A DigestError reports that an archive is not the one that the index names.
+// A DigestError reports that an archive does not have the digest in the index.
 type DigestError struct {
 	File string
 	Err  error // *digest.MismatchError
@@ -31,19 +31,18 @@ func (e *DigestError) Error() string {
 	return fmt.Sprintf("archive '%s' is not the one that the index names: %v", e.File, e.Err)
 }
 
-// Finding is what is wrong.
+// Finding returns [finding.DigestMismatch].
 func (*DigestError) Finding() finding.Code { return finding.DigestMismatch }
 
 func (e *DigestError) Unwrap() error { return e.Err }
 
-// Integrity is true: what was fetched is not what was published.
+// Integrity returns true: the fetched archive is not the published one.
 func (e *DigestError) Integrity() bool { return true }
 
 // Transient is false: the same bytes would come again.
 func (e *DigestError) Transient() bool { return false }
 
-// CandidateDigest returns the digest that the candidate's archive has to have, or nothing if there is none to compare
-// with.
+// CandidateDigest returns the digest that the candidate's archive has to have, or "" if it need not be compared.
 func CandidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPolicy) digest.Digest {
 	if policy == DigestIgnore || c.Digest == "" {
 		return ""

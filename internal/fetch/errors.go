@@ -28,7 +28,7 @@ type StatusError struct {
 // Error has a space before the colon because Helm, and so source-controller, prints one.
 func (e *StatusError) Error() string { return fmt.Sprintf("failed to fetch %s : %s", e.URL, e.Status) }
 
-// Finding is what is wrong.
+// Finding returns the code of the fault.
 func (e *StatusError) Finding() finding.Code { return finding.OfStatus(e.Code) }
 
 // Transient reports whether asking again may help.
@@ -42,7 +42,7 @@ func (e *StatusError) AuthFailure() bool {
 // RetryAfter is how long the server wants clients to wait, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
-// Hint says what to do, or is empty.
+// Hint returns advice for the user, or "".
 func (e *StatusError) Hint() string { return e.Advice }
 
 // NewStatusError describes the answer. The snippet is the beginning of its body; scrub removes secrets from a text.
@@ -56,7 +56,7 @@ func NewStatusError(r *http.Response, requested string, snippet []byte, scrub fu
 	}
 }
 
-// What is shown of a server's own words is bounded.
+// Limits of a server's text in messages.
 const (
 	maxSnippet   = 300
 	MaxReason    = 80
@@ -95,7 +95,7 @@ func Within(ctx context.Context, timeout time.Duration) (context.Context, contex
 	return context.WithTimeoutCause(ctx, timeout, NewTimeout(finding.Timeout, timeout))
 }
 
-// requestCode is what is wrong with a request: what the error behind it says, or the network.
+// requestCode returns the code of a failed request: the code of the error behind it, or of the network.
 func requestCode(err error, transient bool) finding.Code {
 	var elsewhere *url.Error
 	code := cmp.Or(finding.CodeOf(err), networkCode(err, transient || Transient(err)))
@@ -108,13 +108,13 @@ func requestCode(err error, transient bool) finding.Code {
 	return finding.RefusedRequest
 }
 
-// NewRequestError describes a failed request or a failed read of its answer. What ended the context is the reason, if
-// something did: transports report it in many disguises.
+// NewRequestError describes a failed request or a failed read of its answer. If the context has ended, its cause is the
+// reason: transports report it in many forms.
 func NewRequestError(ctx context.Context, requested string, err error) error {
 	return DescribeRequest(ctx, requested, err, func(err error) (text, advice string) { return err.Error(), "" })
 }
 
-// DescribeRequest is [NewRequestError] where the error may quote the server: describe has others, and advice.
+// DescribeRequest is [NewRequestError] for errors that may quote the server: describe returns a safe text, and advice.
 func DescribeRequest(ctx context.Context, requested string, err error, describe func(error) (text, advice string)) error {
 	if ctx.Err() != nil {
 		err = EndOf(ctx)
@@ -143,10 +143,10 @@ func EndOf(ctx context.Context) error {
 // MaxName is how much of a name that a server made up is shown, in characters.
 const MaxName = 100
 
-// NewSizeError says that something is larger than it may be: an option can raise the limit.
+// NewSizeError reports that something exceeds its size limit, and that an option can raise the limit.
 func NewSizeError(text string) error { return &finding.Problem{Class: finding.Large, Text: text} }
 
-// TooLargeArchive says of an archive that it exceeds the limit, in bytes.
+// TooLargeArchive returns the error for an archive that exceeds the limit, in bytes.
 func TooLargeArchive(file string, limit int64) error {
 	return NewSizeError(fmt.Sprintf("size of chart '%s' exceeds '%d' bytes limit", file, limit))
 }

@@ -28,9 +28,9 @@ func (l *limiter) places(host string) chan struct{} {
 	return places.(chan struct{})
 }
 
-// A slot is the one place that a fetch operation holds, whatever hosts it is sent to. Because it never holds two,
-// operations that redirect to each other's hosts cannot lock each other out. The operation makes it with NewSlot, is the only
-// one to use it, from one goroutine at a time, and frees it at its end.
+// A Slot is the only place that a fetch operation holds, at the host of its current request. It never holds two, so that
+// operations that redirect to each other's hosts cannot block each other. The operation makes it with NewSlot, uses it alone,
+// from one goroutine at a time, and frees it at its end.
 type Slot struct {
 	limit   *limiter
 	host    string
@@ -61,7 +61,7 @@ func (s *Slot) Move(ctx context.Context, u *url.URL) error {
 
 type slotKey struct{}
 
-// WithSlot returns a context for requests that are made in a slot, and for those that they need first, such as for a
+// WithSlot returns a context for the requests of a slot, and for the requests that they need first, such as for a
 // token.
 func WithSlot(ctx context.Context, s *Slot) context.Context {
 	return context.WithValue(ctx, slotKey{}, s)
@@ -75,7 +75,7 @@ func EnterHost(ctx context.Context, u *url.URL) error {
 	return nil
 }
 
-// LeaveHost frees the slot of a context, while what is done in it waits for something else in this process.
+// LeaveHost frees the slot of a context while its operation waits for something else in this process.
 func LeaveHost(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
 		s.Free()

@@ -8,10 +8,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// An OfflineError reports something that only a connection could have brought, in a run that opens none.
+// An OfflineError reports that a run without connections misses something that has to be downloaded.
 type OfflineError struct {
 	What string // "the index of https://…"
-	// Command is what would get it, "" if that is not known.
+	// Command is the command that would download it, "" if that is not known.
 	Command string
 	// Bundle is the name of the file that was looked in, "" for the cache.
 	Bundle string
@@ -24,7 +24,7 @@ func (e *OfflineError) Error() string {
 	return e.What + finding.NotCached
 }
 
-// Address is the URL of what is missing, or "".
+// Address returns the URL of the missing source, or "".
 func (e *OfflineError) Address() string {
 	for word := range strings.FieldsSeq(e.What) {
 		if strings.Contains(word, "://") {
@@ -37,7 +37,7 @@ func (e *OfflineError) Address() string {
 	return ""
 }
 
-// Finding is what is wrong.
+// Finding returns [finding.Offline].
 func (*OfflineError) Finding() finding.Code { return finding.Offline }
 
 // Transient is false: the next run would open no connection either.

@@ -33,13 +33,13 @@ func Report(ctx context.Context, p Progress) {
 
 type warningKey struct{}
 
-// WithWarnings makes every operation under the context call the function with what the user should know although it is
-// no failure. It is called from the goroutine of the operation.
+// WithWarnings makes every operation under the context call the function with faults that the user should know of
+// although the operation does not fail. It is called from the goroutine of the operation.
 func WithWarnings(ctx context.Context, f func(error)) context.Context {
 	return context.WithValue(ctx, warningKey{}, f)
 }
 
-// Warn passes a warning to the context's function, or drops it if there is none.
+// Warn passes a warning to the context's function, or drops it without a function.
 func Warn(ctx context.Context, warning error) {
 	if f, ok := ctx.Value(warningKey{}).(func(error)); ok && f != nil {
 		f(warning)

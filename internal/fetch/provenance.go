@@ -10,13 +10,13 @@ import (
 // A chart's provenance file is called as its archive, with this after it.
 const ProvenanceSuffix = ".prov"
 
-// MaxProvenanceBytes is far above what a signed Chart.yaml and a hash have.
+// MaxProvenanceBytes is the limit of a provenance file: far more than a signed Chart.yaml and a hash need.
 const MaxProvenanceBytes = 1 << 20
 
-// NoProvenance says that a provenance file is not there. The error matches fs.ErrNotExist.
+// NoProvenance reports that a provenance file is missing. The error matches fs.ErrNotExist.
 func NoProvenance(file string) error { return provenanceError(file, finding.Unsigned, fs.ErrNotExist) }
 
-// ProvenanceTooLarge says that a provenance file is too large to be one.
+// ProvenanceTooLarge reports that a provenance file exceeds MaxProvenanceBytes.
 func ProvenanceTooLarge(file string) error {
 	return provenanceError(file, "", fmt.Errorf("size exceeds '%d' bytes limit", MaxProvenanceBytes))
 }

@@ -16,7 +16,7 @@ const (
 	backoffBase = 500 * time.Millisecond
 	backoffCap  = 10 * time.Second
 
-	// maxUnboundedWait is what a server may ask for where no deadline says how long is too long.
+	// maxUnboundedWait is the longest wait that a server may request from a run without a deadline.
 	maxUnboundedWait = 10 * time.Minute
 )
 
@@ -81,7 +81,7 @@ func timeLeft(ctx context.Context) time.Duration {
 	return time.Until(deadline)
 }
 
-// interrupted returns the error of a wait that was cut off: why it ended, and what it waited for.
+// interrupted returns the error of a wait that was cut off, with the cause and the error before the wait.
 func interrupted(ctx context.Context, err error) error {
 	cause := EndOf(ctx) // is asked first: an interrupted run is not transient, whatever it waited for
 	return &finding.Problem{
@@ -101,14 +101,14 @@ func requestedWait(err error) (time.Duration, bool) {
 // maxRetryAfter keeps arithmetic with absurd values from overflowing.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// RetryAfter reads the header of this name: seconds or a date. It is 0 where there is none, or none that can be read.
+// RetryAfter returns the wait in the header of this name: seconds or a date. It is 0 if the header is missing or invalid.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 	if date, err := http.ParseTime(value); err == nil {
-		// The server's own clock is the one that it means.
+		// The date is by the server's own clock.
 		if served, err := http.ParseTime(h.Get("Date")); err == nil {
 			now = served
 		}

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// Pump decides whose fault a failure is. A consumer that stops in the middle of a file may do so because the file ends
-// there, so what the network and the disk say counts for more.
+// Pump decides which side caused a failure. A consumer may stop in the middle of a file because the file ends there, so
+// errors of the network and the disk take precedence over its error.
 func Pump(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	t := &Tee{From: b, To: dst}
 	err := consume(t)
@@ -37,7 +37,7 @@ func Drain(r io.Reader) error {
 	}
 }
 
-// Body is what is transferred: bounded, counted, with errors that can be shown.
+// Body is the body of a transfer: bounded, counted, with errors that can be shown.
 type Body struct {
 	Ctx      context.Context
 	Raw      io.Reader
@@ -49,7 +49,7 @@ type Body struct {
 	err error // not io.EOF
 }
 
-// failed describes what ended the transfer.
+// failed describes the error that ended the transfer.
 func (b *Body) failed(err error) error {
 	if b.URL == "" {
 		return err
@@ -81,8 +81,8 @@ func (b *Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewBodyError describes what cut the answer to a request short, once the server has answered: that is the network, unless it
-// is the user. The URL is redacted in it.
+// NewBodyError describes an error that cut the body of an answer short: it is one of the network, unless the context has
+// ended. The URL is redacted in it.
 func NewBodyError(ctx context.Context, url string, err error) error {
 	if ctx.Err() != nil {
 		err = EndOf(ctx)

@@ -13,8 +13,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Transient reports whether a later attempt may succeed without any change. Errors that know are asked;
-// of the others, network failures are transient: refused and reset connections, timeouts, failed name resolution.
+// Transient reports whether a later attempt may succeed without any change. Errors with a Transient method decide;
+// otherwise network failures are transient: refused and reset connections, timeouts, failed name resolution.
 func Transient(err error) bool {
 	var e interface{ Transient() bool }
 	if errors.As(err, &e) {
@@ -33,8 +33,8 @@ func AuthFailure(err error) bool {
 	return CertificateFailure(err) || TLSAlert(err)
 }
 
-// CodeOf returns what is wrong where only the standard library says so: the network, certificates and deadlines have no
-// errors of this module. It is "" for anything else.
+// CodeOf returns the code of an error of the standard library about the network, a certificate or a deadline: this
+// module has no error types for these. It is "" for anything else.
 func CodeOf(err error) finding.Code { return networkCode(err, Transient(err)) }
 
 // networkCode is CodeOf of an error of which it is known whether asking again may help.
@@ -50,7 +50,7 @@ func networkCode(err error, transient bool) finding.Code {
 	return ""
 }
 
-// TLSCode returns what is wrong with an exchange of certificates, "" if it was not that.
+// TLSCode returns the code of a failed exchange of certificates, "" for other errors.
 func TLSCode(err error) finding.Code {
 	if CertificateFailure(err) || TLSAlert(err) {
 		return finding.Certificate

@@ -9,16 +9,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// A Tree is the files of a Git repository, a bucket or a working tree, before they are stored as an artifact. What fetches it
-// makes it; its user may add files below Root until they are archived, and must close it, which removes them.
+// A Tree holds the files of a Git repository, a bucket or a working tree, before they are stored as an artifact. A fetch
+// function makes it; its user may add files below Root until they are archived, and must close it, which removes them.
 type Tree struct {
-	// Root is a temporary directory with the files, and without symbolic links: artifacts have none. It is nil if
-	// Unchanged, or if only the revision is of use.
+	// Root is a temporary directory with the files, without symbolic links, because artifacts have no links. It is nil
+	// if Unchanged, or if only the revision is of use.
 	Root     *os.Root
 	Revision string
 	Time     time.Time // of the commit; the zero time if there is none
 
-	// Unchanged reports that the revision is the one that need not be fetched again.
+	// Unchanged reports that the source still has the revision that need not be fetched again.
 	Unchanged bool
 
 	Subject    string      // the first line of the commit's message

@@ -12,14 +12,14 @@ import (
 // maxUnresolved bounds the hosts that are remembered. More are looked up again.
 const maxUnresolved = 10_000
 
-// unresolved has the hosts that did not resolve in an attempt and all its retries. What else of the run is at one of them fails at
-// once: a resolver may take seconds for each answer. Look-ups of one host at the same time are one already, in package net.
+// unresolved records the hosts that did not resolve in an attempt and all its retries. Later requests of the run to such a host
+// fail at once: a resolver may take seconds for each answer. Package net joins concurrent look-ups of one host already.
 type unresolved struct {
 	mu    sync.Mutex
 	hosts map[string]*net.DNSError
 }
 
-// dialer returns dial without what is known to fail.
+// dialer wraps dial: connections to hosts that did not resolve fail at once.
 func (u *unresolved) dialer(dial auth.DialFunc) auth.DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		host, _, _ := net.SplitHostPort(addr)

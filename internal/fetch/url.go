@@ -10,13 +10,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// UnsupportedScheme says that nothing here speaks the protocol of a URL.
+// UnsupportedScheme reports that this program does not support the protocol of a URL.
 func UnsupportedScheme(scheme string) error {
 	return &finding.Problem{Code: finding.UnsupportedScheme, Text: fmt.Sprintf("scheme %q not supported", scheme)}
 }
 
-// NormalizeURL returns the one spelling of a repository's URL: HTTP URLs end in one slash, OCI URLs in none. The name of
-// the index at the end of an HTTP URL is dropped, see [NamesIndex]. Query and percent-encoding stay. The empty string stays empty. An error is a *url.Error that can be shown.
+// NormalizeURL returns the canonical spelling of a repository's URL: HTTP URLs end in one slash, OCI URLs without a slash. The name of the index at the end of an HTTP URL is
+// dropped, see [NamesIndex]. Query and percent-encoding stay. The empty string stays empty. An error is a *url.Error that can be shown.
 func NormalizeURL(raw string) (string, error) {
 	if raw == "" {
 		return "", nil
