@@ -11,8 +11,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// ChangedSince compares the files of a working tree with a revision of its repository, by content. It returns those that the revision does
-// not have as they are, and those that only the revision has, from the top and with slashes. Files that Git ignores are left out, and so
+// ChangedSince compares the files of a working tree with a revision of its repository, by content. It returns the files that are new or
+// different, and those missing from the working tree, relative to the top and with slashes. Files that Git ignores are left out, and so
 // are links and submodules. An error about the revision is a [*RevisionError]; limits of trees hold for the files.
 func ChangedSince(ctx context.Context, top, revision string, getenv func(string) string) (changed, gone []string, err error) {
 	repo, commit, err := findRevision(top, revision)

@@ -56,7 +56,7 @@ func above(name string, list []string) bool {
 	return slices.ContainsFunc(list, func(wanted string) bool { return strings.HasPrefix(wanted, name+"/") })
 }
 
-// gitWalk visits what is selected below a tree, of no more than so many entries.
+// gitWalk visits the selected entries below a tree, up to a limit of entries.
 type gitWalk struct {
 	ctx      context.Context
 	objects  storer.EncodedObjectStorer
@@ -66,7 +66,7 @@ type gitWalk struct {
 	limit    int
 }
 
-// tree visits a tree. Directories come before what is in them.
+// tree visits a tree. Directories come before their entries.
 func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
 	if depth > maxDepth {
 		return tooLarge("depth of directories", maxDepth)
@@ -90,7 +90,7 @@ func (w *gitWalk) tree(hash plumbing.Hash, dir string, depth int) error {
 }
 
 func (w *gitWalk) entry(name string, e object.TreeEntry, depth int) error {
-	// What is not wanted counts too: a tree that contains itself a hundred times on each level has no end.
+	// Entries that are not selected count too: a tree that contains itself a hundred times on each level has no end.
 	if w.seen++; w.seen > w.limit {
 		return tooLarge("number of files", int64(w.limit))
 	}
@@ -104,7 +104,7 @@ func (w *gitWalk) entry(name string, e object.TreeEntry, depth int) error {
 	return w.tree(e.Hash, name, depth+1)
 }
 
-// checkEntryName refuses what Git refuses to check out.
+// checkEntryName refuses the names that Git refuses to check out.
 func checkEntryName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || strings.EqualFold(name, ".git") ||
 		!filepath.IsLocal(name) {
@@ -177,7 +177,7 @@ type gitModule struct {
 	hash plumbing.Hash
 }
 
-// write writes what is selected below a tree.
+// write writes the selected entries below a tree.
 func (k *checkout) write(ctx context.Context, tree plumbing.Hash, selected selection) error {
 	w := &gitWalk{ctx: ctx, objects: k.objects, selected: selected, visit: k.entry, limit: k.limits.Files}
 	return w.tree(tree, "", 0)
@@ -195,7 +195,7 @@ func (k *checkout) entry(name string, e object.TreeEntry) error {
 		k.modules = append(k.modules, gitModule{name, e.Hash})
 		return k.root.MkdirAll(name, 0o700)
 	case filemode.Symlink:
-		// Artifacts have none. As in source-controller, they are silently left out.
+		// Artifacts have no links. As in source-controller, they are silently left out.
 		if k.links {
 			return k.link(name, e.Hash)
 		}
@@ -238,7 +238,7 @@ func (k *checkout) file(name string, hash plumbing.Hash, mode os.FileMode) error
 	return errors.Join(err, f.Close())
 }
 
-// link makes a link that stays inside. Where the system takes none it is left out.
+// link creates a link with a target inside the checkout. Where the system does not support links, it is left out.
 func (k *checkout) link(name string, hash plumbing.Hash) error {
 	r, size, err := k.open(name, hash)
 	if err != nil {

@@ -53,12 +53,12 @@ func (c *clone) tree(ctx context.Context) (*fetch.Tree, error) {
 	return c.write(ctx, store, target)
 }
 
-// unchanged reports whether the caller has what the target is.
+// unchanged reports whether the caller already has the revision of the target.
 func (c *clone) unchanged(target *gitTarget) bool {
 	return c.options.Verify == nil && c.options.Unless != "" && target.revision() == c.options.Unless
 }
 
-// objects finds what spec.ref comes to, and puts its objects into the store, unless the caller has them: from the cache, or
+// objects resolves spec.ref, and puts the target's objects into the store, unless the caller has them: from the cache, or
 // else from the server.
 func (c *clone) objects(ctx context.Context, store *gitStore) (*gitTarget, error) {
 	target, err := c.knownTarget()
@@ -126,7 +126,7 @@ func (c *clone) write(ctx context.Context, store *gitStore, target *gitTarget) (
 	return tree, nil
 }
 
-// failed says what could not be done, unless the error says that itself.
+// failed adds the failed operation to an error, unless the error names it itself.
 func (c *clone) failed(err error) error {
 	var (
 		plain  *plainError
@@ -150,13 +150,13 @@ func (c *clone) open(ctx context.Context, login *Login) (gitConn, error) {
 	return c.openHTTP(c.url, login), nil
 }
 
-// A gitTarget is what spec.ref comes to. The cache keeps it without what to ask for.
+// A gitTarget is the object that spec.ref resolves to. The cache keeps it without wants.
 type gitTarget struct {
 	Name   string        // refs/…, or empty
 	Full   bool          // the revision has the whole name
 	Object plumbing.Hash // what the name leads to; of an annotated tag not the commit
 	Commit plumbing.Hash
-	// wants are what to ask for if the commit itself cannot be, with its history.
+	// wants are the objects to request, with their history, if the commit itself cannot be requested.
 	wants []plumbing.Hash
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// A plainError says itself what could not be done.
+// A plainError names the failed operation itself.
 type plainError struct{ finding.Problem }
 
 // ErrEmpty reports that a repository has no commits.
@@ -21,13 +21,13 @@ func NoDirectory(dir string) error {
 		"failed to sparse checkout directories : sparse checkout dir '%s' does not exist in repository: no such file or directory", dir)}}
 }
 
-// A refError reports that a repository does not have what spec.ref names.
+// A refError reports that a repository does not have the reference of spec.ref.
 type refError struct {
 	finding.Problem
 	absent bool // a name that the server does not have
 }
 
-// noRef returns the error with a hint about what there is instead, or with none.
+// noRef returns the error with a hint at existing references; the hint may be empty.
 func noRef(hint, format string, args ...any) *refError {
 	return &refError{Problem: finding.Problem{Code: finding.GitReference, Class: finding.Lasting, Text: fmt.Sprintf(format, args...), Advice: hint}}
 }
@@ -39,7 +39,7 @@ func (e *remoteError) Error() string { return "remote: " + e.text }
 
 func (e *remoteError) Transient() bool { return false }
 
-// tooLarge says that a part of a repository is larger than it may be.
+// tooLarge reports that a part of a repository exceeds its limit.
 func tooLarge(part string, limit int64) error {
 	return &finding.Problem{
 		Class: finding.Large | finding.Lasting, Text: fmt.Sprintf("the repository is too large: its %s is larger than %d", part, limit),
@@ -49,7 +49,7 @@ func tooLarge(part string, limit int64) error {
 // errCutShort reports that a server stopped in the middle of its answer.
 var errCutShort = &finding.Problem{Class: finding.Passing, Text: "the server's answer ends too early"}
 
-// missingRef finds out what the user may have meant.
+// missingRef returns the error for a missing reference, with a hint at the one that the user may have meant.
 func missingRef(name string, refs []gitReference) error {
 	e := noRef("", "couldn't find remote ref %q", name)
 	e.absent = true

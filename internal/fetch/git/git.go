@@ -1,5 +1,5 @@
-// Package git checks out what a GitRepository names, over HTTP and SSH, and copies working trees. It verifies
-// signatures of commits and tags against the keys that it is given, and keeps nothing but the files.
+// Package git checks out the revision of a GitRepository, over HTTP and SSH, and copies working trees. It verifies
+// signatures of commits and tags against the given keys, and keeps only the files.
 package git
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Ref is spec.ref of a GitRepository. Of several fields the last one that is set counts. Any is what Git's own lookup makes of a
-// name: a whole commit, a reference, a tag, a branch or the beginning of a commit, the first of them that there is.
+// Ref is spec.ref of a GitRepository. If several fields are set, the last one counts. Any is resolved like Git's own lookup of a
+// name: the first match of a whole commit, a reference, a tag, a branch or the beginning of a commit.
 type Ref struct{ Branch, Tag, SemVer, Name, Commit, Any string }
 
-// defaultBranch is what a GitRepository without spec.ref means, whatever the server calls its own default.
+// defaultBranch is the branch of a GitRepository without spec.ref, regardless of the server's own default.
 const defaultBranch = "master"
 
 // Options are the settings of one GitRepository.
@@ -35,8 +35,8 @@ type Options struct {
 	// SparseCheckout are the directories that are wanted; nil is the whole repository. Where the server allows, nothing
 	// else is downloaded.
 	SparseCheckout []string
-	// Only are files and directories besides which nothing is wanted now, whether they are there or not; nil is
-	// everything. It is for who looks at a commit without keeping it, and has no say in what SparseCheckout lists.
+	// Only lists the files and directories that are needed now, whether they exist or not; nil selects everything. It
+	// is for callers that look at a commit without keeping it. SparseCheckout is independent of it.
 	Only   []string
 	Verify *Verification
 
@@ -50,7 +50,7 @@ type Options struct {
 	Memory cache.Memory
 }
 
-// Limits bound what a repository may make of itself. A zero stands for the default.
+// Limits bound the size of a repository. Zero is the default.
 type Limits struct {
 	Pack     int64 // bytes that are downloaded, of one repository
 	Objects  int   // in one repository
@@ -59,8 +59,8 @@ type Limits struct {
 	Files    int
 }
 
-// The defaults are well above any repository that charts are kept in. Objects are handled in memory, so their size
-// bounds what the program needs.
+// The defaults are well above any repository that charts are kept in. Objects are handled in memory, so the limit of
+// their size bounds the memory of the program.
 const (
 	defaultPack     = 2 << 30
 	defaultObjects  = 2_000_000
@@ -85,8 +85,8 @@ func orDefault[T int | int64](value, otherwise T) T {
 	return value
 }
 
-// Checkout fetches what a GitRepository names. Errors have source-controller's texts; [ErrEmpty] reports that there is no
-// commit at all.
+// Checkout fetches the revision of a GitRepository. Errors have source-controller's texts; [ErrEmpty] reports that the
+// repository has no commit at all.
 func Checkout(ctx context.Context, c *fetch.Client, o Options) (*fetch.Tree, error) {
 	u, err := auth.ParseURL(o.URL)
 	if err == nil {

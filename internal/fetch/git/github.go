@@ -44,7 +44,7 @@ const (
 	githubLifetime  = 2 * time.Minute  // of a claim to be the App
 )
 
-// GitHubApp is what a GitHub App logs in with, at one of its installations.
+// GitHubApp is the login of a GitHub App, at one of its installations.
 type GitHubApp struct {
 	ID           string
 	Installation string // an ID, or empty: the owner's
@@ -53,7 +53,7 @@ type GitHubApp struct {
 	API          *url.URL // https
 }
 
-// claim is a JSON web token that says to be the App, for a short time from now on.
+// claim returns a JSON web token that identifies the App, valid for a short time from now on.
 func (a *GitHubApp) claim(now time.Time) (string, error) {
 	from := now.Add(-githubSkew)
 	payload, err := json.Marshal(map[string]any{"iss": a.ID, "iat": from.Unix(), "exp": from.Add(githubLifetime).Unix()})
@@ -67,7 +67,7 @@ func (a *GitHubApp) claim(now time.Time) (string, error) {
 	return text + "." + encode(signature), err
 }
 
-// login exchanges what a GitHub App has for the token of an installation. Other logins are returned as they are.
+// login exchanges the key of a GitHub App for the token of an installation. Logins without an App are returned unchanged.
 func (c *clone) login(ctx context.Context, l *Login) (*Login, error) {
 	s := l.reveal()
 	if s.App == nil {

@@ -202,7 +202,7 @@ func (h *gitHTTP) statusError(answer *http.Response, snippet []byte, at *url.URL
 	return &finding.Problem{Text: what + ": " + e.Status, Err: e}
 }
 
-// notServed says that an answer comes from something else than a Git server.
+// notServed reports that an answer does not come from a Git server.
 func (h *gitHTTP) notServed() error {
 	return &finding.Problem{
 		Class: finding.Lasting, Text: "there is no Git repository at " + auth.RedactURL(h.home.String()),

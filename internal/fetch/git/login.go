@@ -13,13 +13,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Login is what one repository is talked to with. It prints as REDACTED by every means; nil is anonymous.
+// Login is the login to one repository. It prints as REDACTED by every means; nil is anonymous.
 type Login struct {
 	auth.Redacted
 	keys func() Keys
 }
 
-// Keys are what a Login is made of. What is not set is not used.
+// Keys are the parts of a Login. Empty fields are not used.
 type Keys struct {
 	auth.Redacted
 
@@ -44,7 +44,7 @@ func (l *Login) reveal() Keys {
 	return l.keys()
 }
 
-// withUserinfo fills in what the Secret leaves open from a URL.
+// withUserinfo adds the user name and password of a URL that the Secret does not set.
 func (l *Login) withUserinfo(u *url.Userinfo) *Login {
 	s := l.reveal()
 	if s.Bearer != "" || u == nil {

@@ -48,14 +48,14 @@ func (c *clone) refName(ref Ref) string {
 	return c.location() + string(text)
 }
 
-// packsName names the objects of a commit. What is selected counts: the others may not be there.
+// packsName names the objects of a commit. The selection is part of the name: objects outside it may be missing.
 func (c *clone) packsName(target *gitTarget, s selection) string {
 	part, _ := json.Marshal(s)
 	return fmt.Sprintf("%s %s %t %s", c.location(), target.Object, s.partial(), part)
 }
 
-// knownTarget is what spec.ref comes to without asking the server: what an earlier run was answered, where no connection is
-// opened, or for a commit whose objects are kept. It is nil if the server is to be asked.
+// knownTarget returns the target of spec.ref without a request: the target of an earlier run, if no connection may be
+// opened, or if it is a commit whose objects are kept. It is nil if the server has to resolve spec.ref.
 func (c *clone) knownTarget() (*gitTarget, error) {
 	if c.pinned != nil {
 		return c.pinned, nil
@@ -71,7 +71,7 @@ func (c *clone) knownTarget() (*gitTarget, error) {
 	return t, nil
 }
 
-// rememberTarget keeps what spec.ref has come to, and the commit itself, which a lock requests from then on.
+// rememberTarget records the target of spec.ref, also under the commit itself, which a lock requests from then on.
 func (c *clone) rememberTarget(t *gitTarget) {
 	if c.pinned != nil {
 		return
@@ -88,7 +88,7 @@ func (c *clone) rememberTarget(t *gitTarget) {
 	c.options.Memory.Remember(keptTarget, c.refName(byCommit), kept)
 }
 
-// keptPacks are those that have what is needed of a target.
+// keptPacks returns the kept packs with the needed objects of a target.
 func (c *clone) keptPacks(t *gitTarget) (list packList, ok bool) {
 	m, s := &c.options.Memory, newSelection(c.options)
 	if m.Recall(keptPacks, c.packsName(t, s), &list) {
@@ -140,7 +140,7 @@ func (c *clone) loadPack(ctx context.Context, store *gitStore, p aPack) error {
 	return store.index(ctx, f)
 }
 
-// remember keeps the packs of a store for later runs. What cannot be read is not kept.
+// remember keeps the packs of a store for later runs. A pack that cannot be read is not kept.
 func (c *clone) remember(store *gitStore, t *gitTarget) {
 	m := &c.options.Memory
 	if m.Cache == nil {

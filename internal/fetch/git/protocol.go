@@ -18,7 +18,7 @@ import (
 
 // A gitConn carries the words of upload-pack, the program that serves fetches, from and to one repository.
 type gitConn interface {
-	// Advertise starts again and returns what the server says first.
+	// Advertise starts a new session and returns the advertisement of the server.
 	Advertise(ctx context.Context) (io.ReadCloser, error)
 	// Exchange sends a request and returns the answer. The answer has to be closed before the next request.
 	Exchange(ctx context.Context, request []byte) (io.ReadCloser, error)
@@ -48,7 +48,7 @@ type gitReference struct {
 	target string        // of a symbolic one
 }
 
-// commit is what the reference leads to.
+// commit returns the hash of the commit: of an annotated tag, the peeled hash.
 func (r gitReference) commit() plumbing.Hash {
 	if !r.peeled.IsZero() {
 		return r.peeled
@@ -70,7 +70,7 @@ func (r *gitRemote) packets(from io.Reader, what string, limit int64) *packetRea
 	return &packetReader{from: from, left: limit, tooLarge: tooLarge(what, limit), scrub: r.scrub}
 }
 
-// readAdvertisement reads what the server says first. Over HTTP a line with the service's name and a flush come before.
+// readAdvertisement reads the server's advertisement. Over HTTP a line with the service's name and a flush come before.
 func (r *gitRemote) readAdvertisement(p *packetReader) error {
 	first := true
 	for {
@@ -145,7 +145,7 @@ func (r *gitRemote) symref(name string) string {
 	return ""
 }
 
-// errGitProtocol is what web pages in place of repositories come to.
+// errGitProtocol is also the error for web pages in place of repositories.
 var errGitProtocol = errors.New("the server's answer is not in Git's protocol")
 
 func (r *gitRemote) checkFormat() error {
@@ -248,7 +248,7 @@ func (r *gitRemote) can(capability, word string) bool {
 	return slices.Contains(strings.Fields(r.caps[capability]), word)
 }
 
-// packRequest says which objects are wanted.
+// packRequest lists the wanted objects of a pack.
 type packRequest struct {
 	wants   []plumbing.Hash
 	shallow bool // without history
@@ -397,7 +397,7 @@ func (s *packStream) next() error {
 	return nil
 }
 
-// The kinds of packets. Those that are not data mark ends.
+// The kinds of packets. All kinds except data mark ends.
 type packetKind int
 
 const (
@@ -418,7 +418,7 @@ type packetReader struct {
 	buffer   [maxPacket]byte
 }
 
-// Read is for what comes without packets.
+// Read reads bytes that are not in packets.
 func (p *packetReader) Read(b []byte) (int, error) {
 	if p.left <= 0 {
 		return 0, p.tooLarge

@@ -45,7 +45,7 @@ func openStorage(top string) (*git.Repository, error) {
 	return git.Open(storage, osfs.New(top))
 }
 
-// commonDir is what a working tree of `git worktree add` has in common with the others, "" if it has nothing.
+// commonDir returns the directory that a worktree of `git worktree add` shares with its repository, "" if it has no such file.
 func commonDir(dir string) string {
 	text, err := file.ReadInside(filepath.Join(dir, "commondir"), maxGitPath)
 	common := strings.TrimSpace(string(text))
@@ -55,7 +55,7 @@ func commonDir(dir string) string {
 	return filepath.Join(dir, common)
 }
 
-// regular opens nothing but regular files, for others can block forever, and none over a link that leads out of the
+// regular opens only regular files, because others can block forever, and follows no link that leads out of the
 // repository.
 type regular struct{ billy.Filesystem }
 

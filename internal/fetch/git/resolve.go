@@ -20,7 +20,7 @@ const (
 	tagPrefix    = "refs/tags/"
 )
 
-// resolve finds what spec.ref names, at the one moment that counts: from here on there are only hashes.
+// resolve resolves spec.ref. The server's references are read only here: later steps use hashes.
 func (c *clone) resolve(ctx context.Context, remote *gitRemote) (*gitTarget, error) {
 	switch ref := c.options.Ref; {
 	case c.pinned != nil:
@@ -49,7 +49,7 @@ func (c *clone) resolve(ctx context.Context, remote *gitRemote) (*gitTarget, err
 	}
 }
 
-// resolveAny finds what a name means where it is not said what kind of name it is.
+// resolveAny resolves a name of unknown kind.
 func (c *clone) resolveAny(ctx context.Context, remote *gitRemote, name string) (*gitTarget, error) {
 	if plumbing.IsHash(name) {
 		return c.resolveCommit(ctx, remote, Ref{Commit: name})
@@ -150,7 +150,7 @@ func named(ctx context.Context, remote *gitRemote, name string) (*gitTarget, err
 	return nil, notThere(ctx, remote, name, refs)
 }
 
-// notThere returns an error that distinguishes an empty repository from one that lacks a reference.
+// notThere returns an error that distinguishes an empty repository from a missing reference.
 func notThere(ctx context.Context, remote *gitRemote, name string, refs []gitReference) error {
 	if len(refs) == 0 {
 		all, err := remote.references(ctx, "refs/")
@@ -164,7 +164,7 @@ func notThere(ctx context.Context, remote *gitRemote, name string, refs []gitRef
 	return missingRef(name, refs)
 }
 
-// resolveCommit finds a way to a commit: itself, if the server gives away any, else the history of what may lead to it.
+// resolveCommit returns a target for a commit: the commit itself, if the server sends any, else references with its history.
 func (c *clone) resolveCommit(ctx context.Context, remote *gitRemote, ref Ref) (*gitTarget, error) {
 	if !plumbing.IsHash(ref.Commit) {
 		return nil, noRef("", "unable to resolve commit object for '%s': not a SHA-1 hash of 40 digits", ref.Commit)

@@ -21,8 +21,8 @@ import (
 // maxTop bounds how far up the top of a working tree is looked for.
 const maxTop = 100
 
-// Top is the top of the working tree that a file or directory is in, with no links in its name. It is false for what Git
-// does not know.
+// Top returns the top of the working tree that a file or directory is in, with links resolved. It returns false for
+// names outside of working trees.
 func Top(name string) (string, bool) {
 	at := RealPath(name)
 	for range maxTop {
@@ -49,7 +49,7 @@ func (e *RevisionError) Error() string { return fmt.Sprintf("revision %q: %v", e
 
 func (e *RevisionError) Unwrap() error { return e.Err }
 
-// Hint says how to get at the revision.
+// Hint returns advice on how to get the revision.
 func (e *RevisionError) Hint() string { return e.hint }
 
 var (
@@ -108,7 +108,7 @@ func findRevision(top, revision string) (*git.Repository, *object.Commit, error)
 	return repo, commit, nil
 }
 
-// missingRevision says why there is no such revision: a clone may be shallow, or know a branch of its remote only.
+// missingRevision returns the error for a missing revision: a clone may be shallow, or know a branch of its remote only.
 func missingRevision(repo *git.Repository, top, revision string, err error) error {
 	e := &RevisionError{Revision: revision, Err: errNoRevision}
 	// A commit that has no parent to go back to is an io.EOF.
@@ -129,7 +129,7 @@ func missingRevision(repo *git.Repository, top, revision string, err error) erro
 
 const unshallow = "the clone is shallow: 'git fetch --unshallow' completes it, and so does 'fetch-depth: 0' of actions/checkout"
 
-// revisionError says of an object that is missing why that may be.
+// revisionError adds the likely reason to the error of a missing object.
 func revisionError(top, revision string, err error) error {
 	if !errors.Is(err, plumbing.ErrObjectNotFound) {
 		return &RevisionError{Revision: revision, Err: err}
@@ -156,7 +156,7 @@ func shallow(top string) bool {
 // maxGitPath is longer than any path.
 const maxGitPath = 64 << 10
 
-// gitDir is where Git keeps what it knows of a working tree: that of a worktree or a submodule is elsewhere.
+// gitDir returns the Git directory of a working tree: a worktree or a submodule names its directory in a file.
 func gitDir(top string) (string, error) {
 	at := filepath.Join(top, gitDirName)
 	text, err := file.ReadInside(at, maxGitPath)
@@ -176,8 +176,8 @@ func gitDir(top string) (string, error) {
 	return dir, nil
 }
 
-// linkGitDir makes the directory a working tree of the repository: what asks where it comes from gets the same answer
-// as in the one that is checked out.
+// linkGitDir makes the directory a working tree of the repository: programs that ask for its origin get the same answer
+// as in the working tree that is checked out.
 func linkGitDir(root *os.Root, top string) error {
 	dir, err := gitDir(top)
 	if err != nil {

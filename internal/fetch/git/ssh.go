@@ -66,7 +66,7 @@ func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH,
 	if err != nil {
 		return nil, fetch.NewRequestError(ctx, u.String(), err)
 	}
-	// The ssh package knows no contexts: closing the connection ends whatever it waits for.
+	// The ssh package knows no contexts: closing the connection ends all waits for it.
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	client, err := handshake(raw, addr, sshConfig(u, s, hosts))
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *clone) openSSH(ctx context.Context, u *url.URL, login *Login) (*gitSSH,
 
 var errNoIdentity = notTrusted("no identity", finding.SSHLogin)
 
-// notTrusted says that one side does not trust the other.
+// notTrusted reports that one side does not trust the other.
 func notTrusted(text, hint string) error {
 	return &finding.Problem{Class: finding.Login | finding.Lasting, Text: "ssh: " + text, Advice: hint}
 }
@@ -159,10 +159,10 @@ func sshConfig(u *url.URL, s Keys, check ssh.HostKeyCallback) *sshState {
 			state.offered.Store(true)
 			return []ssh.Signer{s.Signer}, nil
 		})},
-		// A server with several keys must offer one that is known.
+		// A server with several keys must offer a known one.
 		HostKeyAlgorithms: knownAlgorithms(check, addr),
 		HostKeyCallback: func(host string, remote net.Addr, key ssh.PublicKey) error {
-			// The address that the name stands for is not what the user has vouched for.
+			// The user has vouched for the name, not for its address.
 			err := check(host, noAddr(host), key)
 			var unknown *knownhosts.KeyError
 			var revoked *knownhosts.RevokedError
@@ -184,7 +184,7 @@ func (a noAddr) Network() string { return "tcp" }
 
 func (a noAddr) String() string { return string(a) }
 
-// knownAlgorithms asks the known hosts about a key that no host has: the answer names those that it has.
+// knownAlgorithms queries the known hosts with a key that no host has: the error names the known keys.
 func knownAlgorithms(check ssh.HostKeyCallback, addr string) []string {
 	var unknown *knownhosts.KeyError
 	if !errors.As(check(addr, noAddr(addr), noKey{}), &unknown) {
@@ -279,7 +279,7 @@ func (s *gitSSH) Advertise(ctx context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(run), nil
 }
 
-// Exchange goes on with the run of upload-pack that has said what there is. It takes one request in version 0.
+// Exchange continues the session of upload-pack after its advertisement. In version 0 a session takes one request.
 func (s *gitSSH) Exchange(ctx context.Context, request []byte) (io.ReadCloser, error) {
 	if s.session.asks > 0 && !s.session.v2 {
 		if err := s.again(ctx); err != nil {
@@ -294,7 +294,7 @@ func (s *gitSSH) Exchange(ctx context.Context, request []byte) (io.ReadCloser, e
 	return io.NopCloser(s.session), nil
 }
 
-// again starts upload-pack once more and passes over what it says first.
+// again starts upload-pack again and skips its advertisement.
 func (s *gitSSH) again(ctx context.Context) error {
 	advertisement, err := s.Advertise(ctx)
 	if err != nil {
@@ -325,10 +325,10 @@ func shellQuote(text string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(text) + "'"
 }
 
-// maxRemarks is how much is kept of what a server says beside its answer.
+// maxRemarks is the limit, in bytes, of the server's remarks beside its answer.
 const maxRemarks = 2 << 10
 
-// remarks keeps the beginning of what is written to it. Reading waits for the writer to end.
+// remarks keeps the first maxRemarks bytes written to it. Reading waits for the writer to end.
 type remarks struct {
 	text  [maxRemarks]byte
 	count atomic.Int64

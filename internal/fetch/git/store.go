@@ -78,8 +78,8 @@ func (s *gitStore) fetch(ctx context.Context, remote *gitRemote, q packRequest) 
 	return s.index(ctx, f)
 }
 
-// download writes a pack to disk, and inspects it on the way: its objects must fit the limits before anything else
-// reads them.
+// download writes a pack to disk, and inspects it meanwhile: its objects must fit the limits before anything else reads
+// them.
 func (s *gitStore) download(stream io.Reader, f *os.File) error {
 	t := &fetch.Tee{From: stream, To: f}
 	err := s.inspect(packfile.NewScanner(t))
@@ -147,7 +147,7 @@ func (s *gitStore) checkSize(size int64) error {
 	return nil
 }
 
-// prefix keeps the beginning of what is written to it.
+// prefix keeps the first bytes written to it.
 type prefix struct{ bytes.Buffer }
 
 // maxPrefix is two numbers of ten digits of seven bits.

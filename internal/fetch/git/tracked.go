@@ -57,7 +57,7 @@ func indexHas(at, name string) (bool, error) {
 		return false, err
 	}
 	mentioned, version := mentions(f, path.Base(name))
-	// Version 4 leaves out what a name has in common with the one before.
+	// Version 4 leaves out the beginning that a name shares with the one before.
 	if version < 4 && !mentioned {
 		return false, nil
 	}
@@ -99,7 +99,7 @@ func mentions(r io.Reader, base string) (found bool, version byte) {
 	}
 }
 
-// lowerASCII makes capitals small. [bytes.ToLower] takes long for what is mostly no text.
+// lowerASCII converts ASCII capitals to lower case. [bytes.ToLower] is slow for data that is mostly binary.
 func lowerASCII(data []byte) {
 	for i, c := range data {
 		if 'A' <= c && c <= 'Z' {

@@ -26,7 +26,7 @@ import (
 // Verification is spec.verify of a GitRepository, with the keys of its Secret.
 type Verification struct {
 	Mode string // HEAD, Tag or TagAndHEAD; head and anything else is HEAD
-	// Keys are by the keys of the Secret: those that end in .sshpub are SSH keys, the others armored OpenPGP keys.
+	// Keys are by the keys of the Secret: names that end in .sshpub are SSH keys, all other names armored OpenPGP keys.
 	Keys map[string][]byte
 }
 
@@ -49,7 +49,7 @@ const (
 	formatSSH = "SSH signature"
 )
 
-// verifiedText is what source-controller says about signatures that are right.
+// verifiedText is source-controller's message about valid signatures.
 func verifiedText(signatures []fetch.Signature) string {
 	if len(signatures) == 0 {
 		return ""
@@ -159,14 +159,14 @@ func (k *gitKeys) readSSH(text []byte) error {
 	return nil
 }
 
-// signed is what a signature is about.
+// signed is an object with a signature.
 type signed interface {
 	EncodeWithoutSignature(o plumbing.EncodedObject) error
 }
 
 const sshSignature = "SSH SIGNATURE"
 
-// verify returns the key whose signature it is, and of what format that is.
+// verify returns the key that made the signature, and the signature's format.
 func (k *gitKeys) verify(signature string, of signed) (id, format string, err error) {
 	switch strings.Count(signature, "-----BEGIN ") {
 	case 0:

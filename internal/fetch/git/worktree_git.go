@@ -40,7 +40,7 @@ type gitHead struct {
 	modules  map[string]plumbing.Hash
 }
 
-// A gitStatus is what Git knows about a working tree before its files are read.
+// A gitStatus is the state of a working tree in Git's index and head, before its files are read.
 type gitStatus struct {
 	index    map[string]gitFile // by name; with an empty hash it is a submodule
 	keepMode bool
@@ -116,8 +116,8 @@ func newBlobHash(size int64) hash.Hash {
 	return h
 }
 
-// entry copies a file, or what is needed of a submodule. It returns what is there as a commit would hold it, and nil if
-// there is nothing.
+// entry copies a file, or the needed files of a submodule. It returns the file as a commit would hold it, and nil if
+// there is no file.
 func (w *worktree) entry(name string, s *gitStatus) (*gitFile, error) {
 	tracked, known := s.index[name]
 	if known && tracked.hash == "" {
@@ -126,8 +126,8 @@ func (w *worktree) entry(name string, s *gitStatus) (*gitFile, error) {
 	return w.file(name, &tracked)
 }
 
-// module copies a submodule, or the empty directory that a clone without submodules has in its place. What differs from
-// the commit that the parent names makes the parent differ.
+// module copies a submodule, or the empty directory that a clone without submodules has in its place. If the submodule
+// differs from the commit that the parent names, the parent differs too.
 func (w *worktree) module(name string, s *gitStatus) error {
 	if err := w.to.MkdirAll(name, 0o700); err != nil {
 		return err
@@ -224,8 +224,8 @@ func (w *ignoreWalk) dir(dir string, patterns []gitignore.Pattern, depth int) er
 	return nil
 }
 
-// leaveOut says what is left out of a tree and would not be if it was a file. Links that stay inside are left out of every
-// artifact.
+// leaveOut reports an entry that is left out of a tree because it is not a regular file. Links that stay inside are not
+// reported: every artifact is without them.
 func (w *worktree) leaveOut(name string, e fs.DirEntry) {
 	err := error(file.ErrIrregular)
 	if e.Type()&fs.ModeSymlink != 0 {
@@ -310,7 +310,7 @@ func (w *worktree) userPatterns(repo *git.Repository) ([]gitignore.Pattern, erro
 	return w.addPatterns(patterns, filepath.Join(w.dir, gitDirName, "info", "exclude"), file.OpenInside)
 }
 
-// addPatterns adds those of a file that need not be there. One that cannot be opened has a say all the same.
+// addPatterns adds the patterns of a file, if it exists. A file that cannot be opened is recorded in w.unread.
 func (w *worktree) addPatterns(patterns []gitignore.Pattern, name string, open func(string) (*os.File, error)) ([]gitignore.Pattern, error) {
 	f, err := open(name)
 	if file.Missing(err) {
@@ -327,7 +327,7 @@ func (w *worktree) addPatterns(patterns []gitignore.Pattern, name string, open f
 	return patterns, nil
 }
 
-// globalIgnore finds core.excludesFile, or what stands for it if it is not set.
+// globalIgnore returns the file of core.excludesFile, or Git's default if it is not set.
 func (w *worktree) globalIgnore(repo *git.Repository) []string {
 	getenv := w.options.Getenv
 	if getenv == nil {

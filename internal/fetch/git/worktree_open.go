@@ -23,21 +23,21 @@ import (
 
 // WorktreeOptions say how a local directory takes the place of a Git repository or a bucket.
 type WorktreeOptions struct {
-	// Plain takes all files, as for a bucket, whatever Git thinks of them.
+	// Plain takes all files, as for a bucket, regardless of Git.
 	Plain             bool
 	RecurseSubmodules bool
-	// SkipDirs are left out, with what is in them. They need not be in the directory.
+	// SkipDirs are left out, with all files in them. They need not be in the directory.
 	SkipDirs []string
-	// Getenv is for the user's own ignore patterns; nil knows none.
+	// Getenv locates the user's own ignore patterns; with nil they are not read.
 	Getenv  func(string) string
 	TempDir string
 	Limits  tree.Limits
 }
 
-// OpenWorktree copies what a commit of everything in a directory would hold: the files that Git knows, and those that
-// it does not ignore. If that is what the commit that is checked out holds, byte by byte, the revision is that
+// OpenWorktree copies the files that a commit of everything in a directory would hold: the files that Git tracks, and
+// the files that it does not ignore. If they are equal to the checked-out commit, byte by byte, the revision is the
 // commit's, else a digest of the content. A directory that is not the top of a working tree is taken as a whole,
-// without what belongs to version control.
+// without the files of version control.
 func OpenWorktree(ctx context.Context, dir string, o WorktreeOptions) (*fetch.Tree, error) {
 	t, err := openWorktree(ctx, dir, o)
 	if err != nil {
@@ -98,7 +98,7 @@ func readWorktree(ctx context.Context, t *fetch.Tree, dir string, from *os.Root,
 
 const gitDirName = ".git"
 
-// skipped returns the names of directories below dir, of those that are there.
+// skipped returns the names of the skipped directories that are below dir.
 func skipped(dir string, skip []string) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range skip {
@@ -216,7 +216,7 @@ func (w *worktree) skips(name string) bool {
 	return false
 }
 
-// names lists what Git knows, and what it does not ignore.
+// names lists the files that Git tracks, and the files that it does not ignore.
 func (w *worktree) names(repo *git.Repository, status *gitStatus) ([]string, error) {
 	patterns, err := w.userPatterns(repo)
 	if err != nil {
@@ -235,7 +235,7 @@ func (w *worktree) names(repo *git.Repository, status *gitStatus) ([]string, err
 	return names, nil
 }
 
-// file copies one file. It returns nil for what is gone, or is no regular file.
+// file copies one file. It returns nil if the file is missing or not a regular file.
 func (w *worktree) file(name string, tracked *gitFile) (*gitFile, error) {
 	fi, err := w.from.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
@@ -255,7 +255,7 @@ func (w *worktree) file(name string, tracked *gitFile) (*gitFile, error) {
 	if now, err := f.Stat(); err != nil || !os.SameFile(fi, now) {
 		return nil, errors.Join(fmt.Errorf("%s: changed while it was read", name), err)
 	}
-	// What a file system does not know is as it is in the index.
+	// The executable bit is that of the index, where the file system has no such bit.
 	got := &gitFile{executable: fi.Mode()&0o111 != 0}
 	if tracked != nil && tracked.keepMode {
 		got.executable = tracked.executable
