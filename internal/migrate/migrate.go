@@ -5,9 +5,11 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -225,8 +227,11 @@ func edited(text []byte, changes ...change) ([]byte, error) {
 		}
 		var refusals map[*yaml.Node]error
 		text, _, refusals = f.Apply()
-		for _, err := range refusals {
-			return nil, err
+		if len(refusals) > 0 {
+			first := slices.MinFunc(slices.Collect(maps.Keys(refusals)), func(a, b *yaml.Node) int {
+				return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+			})
+			return nil, refusals[first]
 		}
 	}
 	return text, nil
