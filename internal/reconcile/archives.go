@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// archive returns the archive of a chart. Its error has a reason: the failure may be
-// the server's or this machine's.
+// archive returns the archive of a chart. Its error has a reason: either the server
+// or this machine may have failed.
 func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
 	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	var local *blob.WriteError
@@ -30,8 +30,8 @@ func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.
 	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
 }
 
-// acquire returns an archive, which stays until the run ends: fingerprints and further
-// charts want it.
+// acquire returns the archive of a chart and does not release it before the end of the
+// run: fingerprints and other charts use it.
 func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
 	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.
 	return archive, nil
 }
 
-// carry hands a chart to the carrier, with its provenance file. A run that opens no connection only looks for that.
+// carry passes a chart and its provenance file to the carrier. An offline run only looks up the provenance file.
 func (r *Reconciler) carry(ctx context.Context, chosen *resolvedChart, archive *blob.Blob) error {
 	if r.o.Carry == nil || chosen.local {
 		return nil
@@ -65,13 +65,13 @@ func (r *Reconciler) carry(ctx context.Context, chosen *resolvedChart, archive *
 	return nil
 }
 
-// carriedProvenance returns the provenance file of a chart, and keeps it for a run that checks it.
+// carriedProvenance returns the provenance file of a chart, and caches it for later runs that verify the chart.
 func (r *Reconciler) carriedProvenance(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
 	if content, ok := r.keptProvenance(chosen); ok || r.o.Offline {
 		return content, nil
 	}
 	content, err := r.provenanceFile(ctx, chosen)
-	if fetch.AuthFailure(err) { // object stores say no more of files that they do not have
+	if fetch.AuthFailure(err) { // object stores answer the same for a missing file
 		r.o.Carry.Refused("the provenance file of "+chosen.shown(), err)
 		return nil, nil
 	}
@@ -81,8 +81,8 @@ func (r *Reconciler) carriedProvenance(ctx context.Context, chosen *resolvedChar
 	return content, err
 }
 
-// provenanceFile returns the provenance file of an archive, or nothing if there is
-// none.
+// provenanceFile returns the provenance file of an archive, or nil if the source
+// has no such file.
 func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) ([]byte, error) {
 	key := blob.Key{Location: chosen.key.Location + " " + chosen.key.Digest.String() + " provenance", Identity: chosen.key.Identity}
 	get := func(ctx context.Context, dst fetch.Sink, _ int64) error { return chosen.provenance(ctx, dst) }
@@ -100,9 +100,9 @@ func (r *Reconciler) provenanceFile(ctx context.Context, chosen *resolvedChart) 
 	return io.ReadAll(file.Section())
 }
 
-// keptProvenance returns the provenance file that an earlier run was given for an archive, if it will do: that of what is
-// locked, and whatever there is if no connection is to be opened. A manifest names its own by digest. It cannot say no:
-// where it is refused, the one that is there now is requested from the source.
+// keptProvenance returns the cached provenance file of an archive. It does so for a locked chart, for a chart whose
+// manifest names the file by digest, and for any chart in an offline run. A cached file can only confirm a signature: if
+// its verification fails, the current file is requested from the source.
 func (r *Reconciler) keptProvenance(chosen *resolvedChart) (content []byte, ok bool) {
 	if !r.o.Offline && !chosen.locked && chosen.Source != PinRegistry {
 		return nil, false
@@ -116,7 +116,7 @@ func (c *resolvedChart) provenanceName() string {
 	return c.file + " " + c.key.Digest.String() + " " + c.Manifest
 }
 
-// shown is what messages call an archive.
+// shown returns the name of an archive in messages.
 func (c *resolvedChart) shown() string {
 	if c.Source == PinRegistry {
 		return c.URL

@@ -29,15 +29,15 @@ type generatorReconciliation struct {
 	obj *swv1.ArtifactGenerator
 }
 
-// choose lists the artifacts: making them is what is to be done for each of them.
+// choose lists the artifacts. They are reconciled, and so generated, in any case: nothing remains for the fetch.
 func (p *generatorReconciliation) choose(ctx context.Context) (*remainder, error) {
 	return nil, p.list(ctx)
 }
 
-// list has the artifacts made, and lists them.
+// list reconciles the artifacts of the generator and records them in its inventory.
 func (p *generatorReconciliation) list(ctx context.Context) error {
 	obj := p.obj
-	if p.r.o.Verify { // what artifacts are made of is verified itself
+	if p.r.o.Verify { // the sources of the artifacts are verified on their own
 		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: "reconciliation succeeded"}
 		return nil
 	}
@@ -90,7 +90,7 @@ func (p *generatorReconciliation) list(ctx context.Context) error {
 	return nil
 }
 
-// knowsAll refuses a pathPattern whose artifacts were not known before the sources were.
+// knowsAll returns an error if pathPattern generates more or fewer artifacts than were known before the fetch.
 func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[string]*Result, known int) error {
 	out, err := p.r.generated(ctx, p.adm, sources)
 	if err == nil {
@@ -143,8 +143,8 @@ func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitt
 	return sources, nil
 }
 
-// directoryAlone is a source that does not exist, but that a directory replaces: the login of a repository's own source, and
-// with it the source, may be in the cluster alone. It returns nil if no directory does.
+// directoryAlone returns a GitRepository that no manifest defines but that a local directory replaces: a repository's source
+// and its login may exist only in the cluster. It returns nil if no directory replaces the source.
 func (r *Reconciler) directoryAlone(generator *manifest.Object, kind, namespace, name string) *admission.Admitted {
 	if _, ok := r.o.Directories[store.NewKey(kind, namespace, name)]; !ok || kind != sourcev1.GitRepositoryKind {
 		return nil
@@ -170,7 +170,7 @@ func (r *Reconciler) alone(generator *manifest.Object, kind, namespace, name str
 	return obj
 }
 
-// notReadySource inherits the class of what went wrong with the source.
+// notReadySource returns a failure that inherits the class of the source's own failure.
 func notReadySource(kind, namespace, name string, source *Result) error {
 	return &status.Failure{
 		Type: meta.ReadyCondition, Reason: status.SourceFetchFailed,
@@ -196,7 +196,7 @@ func allAvailable(ctx context.Context, sources map[string]*Result) bool {
 	return true
 }
 
-// digestsOf are what an artifact depends on besides the spec.
+// digestsOf returns the digests and revisions of the sources, sorted by alias: with the spec, they determine an artifact.
 func digestsOf(sources map[string]*Result) []string {
 	var list []string
 	for alias, s := range sources {
@@ -212,13 +212,13 @@ func digestsOf(sources map[string]*Result) []string {
 	return list
 }
 
-// generatedArtifacts is what a generator makes, and why it does not make the rest.
+// generatedArtifacts holds the artifacts of a generator, and the error that ended their generation.
 type generatedArtifacts struct {
 	artifacts []generate.Artifact
 	err       error
 }
 
-// generated makes the artifacts of a generator, once.
+// generated builds the artifacts of a generator, once per run.
 func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sources map[string]*Result) (*generatedArtifacts, error) {
 	return r.outputs.Do(ctx, keyOf(adm), func() (*generatedArtifacts, error) {
 		trees := map[string]*generate.Tree{}
@@ -248,7 +248,7 @@ func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sou
 
 func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*generate.Tree, error) {
 	from, err := source.tree(ctx)
-	if artifact := source.Artifact(); err != nil && artifact != nil { // of a chart, or an OCIRepository
+	if artifact := source.Artifact(); err != nil && artifact != nil { // a chart or an OCIRepository has no tree
 		root, unpackErr := r.unpack(ctx, artifact.Path)
 		from, err = &sourceTree{root: root}, unpackErr
 	}
@@ -281,7 +281,7 @@ func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*genera
 	return t, nil
 }
 
-// maxGenerated bounds a file that is merged or unpacked, in bytes.
+// maxGenerated is the limit, in bytes, of a file that is merged or unpacked.
 const maxGenerated = 100 << 20
 
 type rootFile struct {

@@ -24,7 +24,7 @@ type bucketReconciliation struct {
 	obj *sourcev1.Bucket
 }
 
-// choose downloads the objects of the bucket: what they are is their revision.
+// choose downloads the objects of the bucket: the revision is computed from them.
 func (p *bucketReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	t, err := p.bucketTree(ctx, obj)
@@ -47,8 +47,8 @@ func (p *bucketReconciliation) choose(ctx context.Context) (*remainder, error) {
 	return p.remaining(kept, func() { obj.Status.ObservedIgnore = obj.Spec.Ignore }), nil
 }
 
-// bucketTree downloads the bucket, or reads the directory in its place. What
-// spec.ignore and .sourceignore name is not in it.
+// bucketTree downloads the bucket, or opens the directory that replaces it.
+// Files that spec.ignore and .sourceignore match are left out.
 func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{Plain: true})
@@ -74,7 +74,7 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 			return nil, err
 		}
 		if d, err := godigest.Parse(current.Revision); err == nil {
-			o.Algorithm = d.Algorithm() // else another flag alone would make a new artifact
+			o.Algorithm = d.Algorithm() // otherwise a change of the flag alone would make a new artifact
 		}
 		if p.reusable(fingerprint) {
 			o.Unless = current.Revision
@@ -133,13 +133,13 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (bucket.Options, error)
 	return o, err
 }
 
-// bucketFingerprint is equal for two artifacts with the same files.
+// bucketFingerprint returns a fingerprint that is equal for two artifacts with the same files.
 func bucketFingerprint(obj *sourcev1.Bucket, revision string) (string, error) {
 	return fingerprintOf(revision, ignored(obj.Spec.Ignore), obj.Spec.Prefix)
 }
 
-// directoryFilter leaves out of a directory what would not have been downloaded of
-// a bucket with its files.
+// directoryFilter returns a filter that drops the files of a directory which would
+// not have been downloaded from a bucket.
 func directoryFilter(t *fetch.Tree, obj *sourcev1.Bucket) (tree.Filter, error) {
 	own, err := t.Root.ReadFile(tree.IgnoreFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

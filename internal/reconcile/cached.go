@@ -18,15 +18,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// The kinds of answers that the cache keeps.
+// Kinds of answers that the cache keeps.
 const (
 	cachedIndex      = "index"
 	cachedProvenance = "provenance"
 )
 
-// scopeOf says to the cache which source an object has, and what it asks it with. The place has no login in it. Manifests
-// of strangers are served only what they have brought the login for themselves: how far the logins of this machine go is
-// part of the identity, and no way that a stranger chose makes a source of another one.
+// scopeOf returns the cache scope of an object: its source, without login, and the identity that requests it. Manifests
+// from outside are served only from answers to a login that they brought themselves: the reach of this machine's logins
+// is part of the identity, and a URL or proxy that a manifest chose cannot make its source another one.
 func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
 	asking := r.secrets.Asking(ctx, adm.Typed)
 	shown := adm.Object.ConcealText(auth.RedactURL(location))
@@ -36,16 +36,16 @@ func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, locat
 	return s
 }
 
-// serverScope is the scope of an index and its archives: not everyone who may read the one may read the others. So what a
-// login brought is its own.
+// serverScope returns the scope of an index and its archives. A login that may read the index may not be allowed to read
+// every archive, so answers to a login are kept for that login only.
 func (r *Reconciler) serverScope(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
 	s := r.scopeOf(ctx, adm, location)
 	s.Named = s.Named && !s.Private
 	return s
 }
 
-// elsewhereScope is the scope of an archive that an index keeps in a registry: the login that this machine has there may have
-// taken part.
+// elsewhereScope returns the scope of an archive that an index keeps in a registry: this machine's login for the registry may
+// have been sent.
 func (r *Reconciler) elsewhereScope(ctx context.Context, s cache.Scope, urls []string) cache.Scope {
 	for _, raw := range urls {
 		if u, err := auth.ParseURL(raw); err == nil && u.Scheme == sourcev1.HelmRepositoryTypeOCI {
@@ -55,7 +55,7 @@ func (r *Reconciler) elsewhereScope(ctx context.Context, s cache.Scope, urls []s
 	return s
 }
 
-// online is a download, in a run that may open connections.
+// online returns get, or in an offline run a function that fails: the cache does not hold the bytes.
 func (r *Reconciler) online(what string, get blob.Get) blob.Get {
 	if !r.o.Offline {
 		return get
@@ -63,14 +63,14 @@ func (r *Reconciler) online(what string, get blob.Get) blob.Get {
 	return func(context.Context, fetch.Sink, int64) error { return r.missing(what) }
 }
 
-// ownScope is the scope of a Git repository or a bucket. Nothing but its own answers names its objects: they are the same identity's.
+// ownScope returns the scope of a Git repository or a bucket. Only its own answers name its objects, so they belong to its identity.
 func (r *Reconciler) ownScope(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
 	s := r.scopeOf(ctx, adm, location)
 	s.Named = false
 	return s
 }
 
-// memory keeps the answers of registries and Git servers.
+// memory returns the cached answers of registries and Git servers.
 func (r *Reconciler) memory(scope cache.Scope) cache.Memory {
 	m := cache.Memory{Cache: r.cache, Scope: scope}
 	if r.o.Offline {
@@ -79,7 +79,7 @@ func (r *Reconciler) memory(scope cache.Scope) cache.Memory {
 	return m
 }
 
-// signer looks for a signature. Of what is locked, what the registry was asked before will do, as long as it is a yes.
+// signer looks for a signature. For a locked source, a cached answer of the registry is enough if the signature verifies with it.
 func (p *reconciliation) signer(ctx context.Context, s verify.Subject, scope cache.Scope, look run) (*verify.Signer, error) {
 	s.Memory = &verify.Memory{Answers: p.r.memory(scope), Settled: p.locked != nil}
 	signer, err := look(ctx, s)
@@ -90,19 +90,19 @@ func (p *reconciliation) signer(ctx context.Context, s verify.Subject, scope cac
 	return look(ctx, s)
 }
 
-// missing is what the cache does not have, in a run that opens no connection.
+// missing returns the error for data that the cache does not hold, in a run that opens no connection.
 func (r *Reconciler) missing(what string) error {
 	return &fetch.OfflineError{What: what, Command: r.o.Online, Bundle: r.o.From}
 }
 
-// keptIndex is what the cache knows of an index beside its bytes.
+// keptIndex holds the data that the cache has for an index besides its bytes.
 type keptIndex struct {
 	Tag helmrepo.Tag `json:"tag,omitempty"`
 }
 
-// readIndex returns the index of a repository. If the repository has tags, it is the one in the cache, unless the server has another
-// one by now; the server is asked unless the run opens no connection. Else the index is downloaded. If the server's index still has
-// the tag in known, the error is [helmrepo.ErrNotModified]; other errors have a reason.
+// readIndex returns the index of a repository. If the server sends tags, the cached index is used unless the server has a newer one;
+// an offline run does not ask the server. Otherwise the index is downloaded. If the server's index still has the tag known, the
+// error is [helmrepo.ErrNotModified]; all other errors have a reason.
 func (r *Reconciler) readIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
 	_, server := repo.indexed.(*helmrepo.Repository)
 	if server && known != "" && r.o.Offline {
@@ -133,8 +133,8 @@ func (r *Reconciler) readIndex(ctx context.Context, repo *repository, known helm
 	return r.downloadIndex(ctx, repo, "")
 }
 
-// indexInCache opens an index in the cache, nil if it is damaged. If it is known where its charts are, nothing else of it is read: what
-// reads more compares it with its digest.
+// indexInCache opens an index in the cache, and returns nil if it is damaged. If the positions of its charts are known, it reads only
+// them: later reads of other parts verify the digest.
 func (r *Reconciler) indexInCache(repo *repository, d digest.Digest) *indexFile {
 	view, size, ok := r.cache.View(repo.scope, d)
 	if !ok {
@@ -158,15 +158,15 @@ func (r *Reconciler) indexInCache(repo *repository, d digest.Digest) *indexFile 
 	return &indexFile{offsets: offsets, digest: d, file: view, size: size, cached: true}
 }
 
-// discardAltered removes bytes from the cache that are not those of their digest.
+// discardAltered removes an entry from the cache if err reports that its bytes do not match its digest.
 func (r *Reconciler) discardAltered(err error) {
 	if altered, ok := errors.AsType[*digest.MismatchError](err); ok {
 		r.cache.Discard(altered.Want)
 	}
 }
 
-// downloadIndex gets the index into a temporary file that stays until the connections are closed, and keeps it for later runs. Its
-// error has a reason: the failure may be the server's, the index's, or this machine's.
+// downloadIndex downloads the index into a temporary file that stays open until the run closes its connections, and caches it. Its
+// error has a reason: the server, the index or this machine may have failed.
 func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
 	dst, err := r.newFile()
 	if err != nil {
@@ -174,7 +174,7 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known 
 	}
 	file, err := r.downloadTo(ctx, dst, repo, known)
 	if err != nil {
-		_ = dst.Close() // nothing of it is needed
+		_ = dst.Close() // the file is not used
 		return nil, err
 	}
 	r.files.add(dst)

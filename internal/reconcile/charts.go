@@ -19,46 +19,46 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// charts are the published charts of a repository. Errors of choose have no reason yet: the
-// chart may be a dependency. A *downloadError reports that the version is known, but its archive could
+// charts holds the published charts of a repository. Errors of choose have no reason yet: the chart
+// may be a dependency. A *downloadError reports that the version is known, but that its archive could
 // not be fetched.
 type charts interface {
-	// choose chooses a version of a chart by a version or range, "" for the newest. The same question has the same
-	// answer for the rest of the run. It is safe for many goroutines.
+	// choose selects a version of a chart by a version or range, "" for the newest. Equal calls return the same
+	// version for the rest of the run. It may be called by several goroutines at once.
 	choose(ctx context.Context, w *remarks, name, constraint string) (*resolvedChart, error)
-	// refused attaches to an error of choose the reason that source-controller has for it.
+	// refused attaches to an error of choose the reason that source-controller gives it.
 	refused(err error) error
 }
 
-// resolvedChart is a published chart that was chosen, pinned to bytes where its source
-// can do that. Each choice makes one, for one reconciliation or dependency, which alone may change
-// its metadata.
+// resolvedChart is a selected version of a published chart, pinned to its bytes if the source
+// publishes a digest. Each call of choose returns a new one, for one reconciliation or dependency,
+// which alone may change its metadata.
 type resolvedChart struct {
 	Pin
-	published string // its digest in the words of the source, "" if it says none
-	// entry is everything that the source says of this version, for the
+	published string // the digest as the source writes it, "" if it has no digest
+	// entry holds all data that the source publishes about this version, for the
 	// fingerprint.
 	entry any
-	// id is equal for two charts that are the same, within one run.
+	// id is equal for two choices of the same chart, within one run.
 	id string
-	// key names the bytes of the archive.
+	// key identifies the bytes of the archive.
 	key blob.Key
-	// repository is for messages.
+	// repository is the name of the repository in messages.
 	repository string
-	// deprecated charts are reported as soon as that is known, which may be now.
+	// deprecated is true if the source already reports the deprecation, before the archive is read.
 	deprecated bool
-	// local archives are read again on every run: a file can change without a new version.
+	// local is true for a file on this machine. It is read again on every run: a file can change without a new version.
 	local bool
-	// locked archives are compared with the digest of a lock.
+	// locked is true if the archive is compared with the digest of a lock.
 	locked bool
-	time   time.Time // of its publication, zero if that is not known
+	time   time.Time // of publication, zero if unknown
 	// fetch writes the archive.
 	fetch    func(ctx context.Context, dst fetch.Sink, limit int64) error
 	metadata map[string]string // of the artifact
-	// provenance writes the provenance file of the archive, which calls it file.
+	// provenance writes the provenance file of the archive, which names the archive as file.
 	provenance func(ctx context.Context, dst fetch.Sink) error
 	file       string
-	// subject is what a signature has to be for, nil where there can be none.
+	// subject is the subject that a signature must have, nil if the chart cannot be signed.
 	subject *verify.Subject
 	// remote is the repository of a chart in a registry, nil for any other chart.
 	remote func() (*remote.Repository, error)
@@ -75,8 +75,8 @@ func (e *downloadError) Error() string {
 
 func (e *downloadError) Unwrap() error { return e.err }
 
-// checkArchive refuses what Helm could not load, and what is another chart than
-// the requested one.
+// checkArchive returns an error if Helm could not load the archive, or if it
+// holds another chart than the requested one.
 func (r *Reconciler) checkArchive(t *remarks, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
 	limits := r.limits
 	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
@@ -110,7 +110,7 @@ func (r *Reconciler) checkIdentity(t *remarks, metadata *helmchart.Metadata, cho
 	return mismatch
 }
 
-// pullFailure attaches the reason to what a source answers instead of a chart.
+// pullFailure attaches the reason to the failure of a download.
 func pullFailure(err error) error {
 	if fetch.AuthFailure(err) {
 		return status.AuthenticationFailed.Wrap(fmt.Errorf("failed to authenticate with the Helm repository: %w", status.ChartPullError.Wrap(err)))
@@ -118,9 +118,9 @@ func pullFailure(err error) error {
 	return status.ChartPullError.Wrap(err)
 }
 
-// archiveName is the file name of a built chart. Of a name with slashes it takes
-// the last element; that nothing from outside becomes another file's name is the
-// store's business.
+// archiveName returns the file name of a built chart. If the name has slashes,
+// only its last element is used; the store ensures that no name refers to
+// another file.
 func archiveName(build status.Build) string {
 	return path.Base(build.Name) + "-" + build.Version + ".tgz"
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// CodeOf says what kind of mistake is behind the failure of an object. Its errors say it themselves; what is left are
-// those of other modules, and the reason of the condition. The text of an error never counts.
+// CodeOf returns the finding code for the failure of an object: the code that the error itself has, else that of a
+// known error type of another module, else that of the condition's reason. It never depends on the text of an error.
 func CodeOf(err error) finding.Code {
 	failure := status.AsFailure(err)
 	if failure == nil {
@@ -24,7 +24,7 @@ func CodeOf(err error) finding.Code {
 	return cmp.Or(codeOf(failure), fetch.CodeOf(failure), failure.Reason.Finding())
 }
 
-// codeOf is what an error says of itself, or package regexp.
+// codeOf returns the code that the error has, or the code of an error of package regexp.
 func codeOf(err error) finding.Code {
 	code := finding.CodeOf(err)
 	if code == "" && is[*syntax.Error](err) {
@@ -33,14 +33,14 @@ func codeOf(err error) finding.Code {
 	return code
 }
 
-// is reports whether an error's chain has an error of the type.
+// is reports whether the chain of an error contains an error of type E.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
-// temporaryFailure has Flux's text, which is another one than that of a directory
-// in storage.
+// temporaryFailure returns a failure with Flux's text for a temporary directory,
+// which differs from the text for a directory in storage.
 func temporaryFailure(err error) error {
 	return &status.Failure{
 		Type: sourcev1.StorageOperationFailedCondition, Reason: status.DirectoryCreationFailed,
@@ -48,7 +48,7 @@ func temporaryFailure(err error) error {
 	}
 }
 
-// storageFailure attaches the storage's own reason where it has one.
+// storageFailure attaches the storage's own reason if the error has one, otherwise the given reason.
 func storageFailure(err error, otherwise status.Reason) error {
 	if _, ok := errors.AsType[*store.DirectoryError](err); ok {
 		return status.DirectoryCreationFailed.Wrap(err)
@@ -56,7 +56,7 @@ func storageFailure(err error, otherwise status.Reason) error {
 	return otherwise.Wrap(err)
 }
 
-// What cannot be stored, in Flux's words.
+// Failures to store an artifact, in Flux's words.
 const (
 	unsavedIndex = "unable to save artifact to storage"
 	unsavedTree  = "unable to archive artifact to storage"

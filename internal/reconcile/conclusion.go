@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// unplaced is the text of a failure without the files of the manifests that its causes name: in a cluster there are none.
+// unplaced returns the text of a failure without the file names of the manifests that its causes name: a cluster has no files.
 func unplaced(text string, err error) string {
 	if placed, ok := err.(interface{ Unplaced() string }); ok && placed.Unplaced() != "" {
 		return strings.Replace(text, err.Error(), placed.Unplaced(), 1)
@@ -25,12 +25,12 @@ func unplaced(text string, err error) string {
 	return text
 }
 
-// failed is the result of an object that did not become ready.
+// failed returns the result of an object that did not become ready.
 func (p *reconciliation) failed(err error) *Result {
 	p.result.State = Failed
-	// A failure may be that of several objects: this one gets a copy. The code that made
-	// the error has redacted the URLs that it knew of; a library's own message may
-	// hold others.
+	// Several objects may share a failure, so this object gets a copy. The code that
+	// made the error has redacted the URLs that it knew of; the message of a library may
+	// contain further URLs.
 	failure := *status.AsFailure(err)
 	failure.Detail = p.adm.Object.ConcealError(auth.RedactText(failure.Message))
 	failure.Message = p.adm.Object.ConcealError(auth.RedactText(unplaced(failure.Message, failure.Err)))
@@ -64,7 +64,7 @@ func (p *reconciliation) conclude() *Result {
 	p.fold()
 	switch err := p.remember(); {
 	case err != nil && p.out.Failure != nil:
-		// What went wrong first is what matters, and may well be the cause of this.
+		// The first failure is the one to report, and may well be the cause of this.
 		p.debugf("%v", err)
 	case err != nil:
 		return p.unremembered(err)
@@ -73,8 +73,8 @@ func (p *reconciliation) conclude() *Result {
 	return p.finish()
 }
 
-// concealOutcome keeps what came from Secrets out of the messages before they are folded into the conditions, which are
-// recorded as they are. An observation may be that of several objects: this one gets a copy.
+// concealOutcome conceals the values of Secrets in the messages before they are folded into the conditions, which are
+// recorded unchanged. Several objects may share an observation, so this object gets a copy.
 func (p *reconciliation) concealOutcome() {
 	for _, o := range []**status.Observation{&p.out.Seen, &p.out.Stored} {
 		if *o != nil {
@@ -84,8 +84,8 @@ func (p *reconciliation) concealOutcome() {
 	p.out.Verified = p.adm.Object.ConcealText(p.out.Verified)
 }
 
-// unremembered is the result of an object whose state could not be written: the
-// artifact is there, but the next run would not know it.
+// unremembered returns the result of an object whose status could not be
+// written: the artifact is stored, but the next run would not find it.
 func (p *reconciliation) unremembered(err error) *Result {
 	p.result.State = Failed
 	p.out.Failure = status.AsFailure(storageFailure(err, status.ArchiveOperationFailed))
@@ -95,8 +95,8 @@ func (p *reconciliation) unremembered(err error) *Result {
 	return p.finish()
 }
 
-// remember writes the status for the next run, and then collects what the object
-// no longer needs.
+// remember writes the status for the next run, and then removes the artifacts
+// that the object no longer needs.
 func (p *reconciliation) remember() error {
 	if p.r.o.Until == Choose {
 		return nil
@@ -114,8 +114,8 @@ func (p *reconciliation) remember() error {
 	return nil
 }
 
-// collect removes earlier artifacts. It comes after the success is remembered,
-// so that a run that fails leaves everything as it was.
+// collect removes earlier artifacts. It runs after the success is recorded, so
+// that a failed run removes nothing.
 func (p *reconciliation) collect() {
 	n, err := p.r.store.Collect(p.key, p.status.artifact.Path)
 	if err != nil {
@@ -126,8 +126,8 @@ func (p *reconciliation) collect() {
 	}
 }
 
-// finish makes the printable status. URLs of artifacts are computed here: they
-// depend on where the directory is served, and are never stored.
+// finish returns the result with the printable status. It computes the URLs of
+// artifacts: they depend on where the directory is served, and are never stored.
 func (p *reconciliation) finish() *Result {
 	p.result.common = p.status
 	p.status = p.status.withURLs(addresses{p.r.store.Dir(), p.r.o.AdvertisedAddress}, p.kind.link)
@@ -139,7 +139,7 @@ func (p *reconciliation) finish() *Result {
 	return p.result
 }
 
-// static is the result of an object that has no status by design.
+// static returns the result of an object that by design has no status.
 func (p *reconciliation) static(ctx context.Context) *Result {
 	p.result.State = Static
 	p.status = noStatus()

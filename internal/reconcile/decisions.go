@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// decisions reports what is decided about an object, if that is wanted.
+// decisions returns a context that reports the decisions about an object, if the options ask for them.
 func (p *reconciliation) decisions(ctx context.Context) context.Context {
 	if !p.r.o.Decisions {
 		return ctx
@@ -25,7 +25,7 @@ func (p *reconciliation) decisions(ctx context.Context) context.Context {
 	return ctx
 }
 
-// decideCredentials reports where the credentials of an object come from, never what they are.
+// decideCredentials reports where the credentials of an object come from, never their values.
 func (p *reconciliation) decideCredentials(ctx context.Context) {
 	spec, _ := p.adm.Content["spec"].(map[string]any)
 	for _, field := range credentialFields() {

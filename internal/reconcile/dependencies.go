@@ -25,22 +25,22 @@ import (
 )
 
 // maxDependencies is how many dependencies of one chart are fetched at the same
-// time. The transfers to one host have a limit of their own.
+// time. The transfers to one host have a separate limit.
 const maxDependencies = 8
 
-// dependency is a chart that another one requires and does not contain.
+// dependency is a chart that another chart requires and does not contain.
 type dependency struct {
 	requirement *helmchart.Dependency
 	chosen      *resolvedChart // nil for a chart in the source
-	archive     *blob.Blob     // of a local repository, whose archives are read in any case
-	notes       remarks        // kept until all are there: the order of the reports is fixed
+	archive     *blob.Blob     // of a local repository, whose archives are always read
+	notes       remarks        // held back until all are complete: the order of the reports is fixed
 	err         error
 	chart       *helmchart.Chart
 }
 
-// findDependencies looks for what a chart requires and does not contain, all at
-// the same time, and reports what is published. Nothing is downloaded that could be
-// kept from an earlier run.
+// findDependencies resolves, at the same time, the dependencies that a chart
+// requires and does not contain, and reports the published ones. It does not
+// download archives that an earlier run may have kept.
 func (p *chartReconciliation) findDependencies(ctx context.Context, c *helmchart.Chart) ([]*dependency, error) {
 	missing, stale, err := p.missingDependencies(c)
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *chartReconciliation) findDependencies(ctx context.Context, c *helmchart
 	return list, err
 }
 
-// pinsOf leaves out the dependencies that lie in the source: its revision says what they are.
+// pinsOf returns the pins of the published dependencies. The revision of the source pins those inside the source.
 func pinsOf(list []*dependency) []DependencyPin {
 	var pins []DependencyPin
 	for _, d := range list {
@@ -76,13 +76,13 @@ func pinsOf(list []*dependency) []DependencyPin {
 }
 
 // eachDependency calls do for all dependencies and returns the error of the
-// first that failed, in the order of the chart: that of a run does not depend
-// on who was quicker.
+// first that failed, in the order of the chart, so that the error of a run does
+// not depend on timing.
 func (p *chartReconciliation) eachDependency(ctx context.Context, list []*dependency, do func(context.Context, *dependency) error) error {
 	ctx = p.sharedProgress(ctx)
 	work.Ordered(len(list), maxDependencies, func(i int) {
 		d := list[i]
-		defer func() { // as for objects: the others shall go on
+		defer func() { // as for objects: the other dependencies continue
 			if p := recover(); p != nil {
 				d.err = fmt.Errorf("internal error, please report it: %v", p)
 				d.notes.debugf("%s", debug.Stack())
@@ -103,8 +103,8 @@ func (p *chartReconciliation) eachDependency(ctx context.Context, list []*depend
 	return nil
 }
 
-// sharedProgress reports only the pauses before retries: of many transfers at once, the
-// bytes add up to nothing that is useful to show.
+// sharedProgress reports only the pauses before retries: the byte counts of parallel
+// transfers do not make one useful number.
 func (p *chartReconciliation) sharedProgress(ctx context.Context) context.Context {
 	var mu sync.Mutex
 	return fetch.WithProgress(ctx, func(progress fetch.Progress) {
@@ -161,8 +161,8 @@ func (p *chartReconciliation) findRemote(ctx context.Context, d *dependency) err
 	return err
 }
 
-// dependencyRepository opens the repository of a dependency: as the HelmRepository
-// of the chart's namespace with the same URL says, else without credentials.
+// dependencyRepository opens the repository of a dependency: the HelmRepository
+// with the same URL in the chart's namespace, else the URL without credentials.
 func (p *chartReconciliation) dependencyRepository(ctx context.Context, url string) (*repository, error) {
 	normal, err := fetch.NormalizeURL(url)
 	if err != nil {
@@ -179,7 +179,7 @@ func (p *chartReconciliation) dependencyRepository(ctx context.Context, url stri
 	return repo, nil
 }
 
-// dependencyCharts are the charts of a repository that is not the chart's source.
+// dependencyCharts returns the charts of a repository that is not the chart's source.
 // If its index cannot be fetched, the index that an earlier run stored is used.
 func (p *chartReconciliation) dependencyCharts(ctx context.Context, repo *repository) (charts, error) {
 	found, err := p.r.chartsOf(ctx, repo)
@@ -192,7 +192,7 @@ func (p *chartReconciliation) dependencyCharts(ctx context.Context, repo *reposi
 }
 
 // fetchDependencies downloads or loads the charts of the dependencies, at the
-// same time, and puts them into the chart in the order in which it names them.
+// same time, and adds them to the chart in the order of its requirements.
 func (p *chartReconciliation) fetchDependencies(ctx context.Context, source chart.Source, chartPath string, c *helmchart.Chart, list []*dependency) error {
 	err := p.eachDependency(ctx, list, func(ctx context.Context, d *dependency) (err error) {
 		if d.chosen == nil {
@@ -200,7 +200,7 @@ func (p *chartReconciliation) fetchDependencies(ctx context.Context, source char
 			return err
 		}
 		if d.chart, err = p.r.remoteChart(ctx, d); err != nil {
-			// source-controller does not say where the archive is from.
+			// source-controller does not name the origin of the archive.
 			err = finding.WithHint(err, fmt.Sprintf("'%s' comes from the repository %s", d.requirement.Name, auth.RedactURL(d.requirement.Repository)))
 		}
 		return remoteFailure(d, err)
@@ -208,7 +208,7 @@ func (p *chartReconciliation) fetchDependencies(ctx context.Context, source char
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	p.result.Dependencies = pinsOf(list) // with the digests of the bytes, where none was published
+	p.result.Dependencies = pinsOf(list) // with the digests of the bytes, if no digest was published
 	var requirements []*helmchart.Dependency
 	var loaded []*helmchart.Chart
 	for _, d := range list {
@@ -243,8 +243,8 @@ type dependencyPrint struct {
 	Archive     string
 }
 
-// printsOf leaves out the dependencies that lie in the source: what they are is
-// part of the source's own digest.
+// printsOf returns the fingerprints of the published dependencies. Those inside
+// the source are part of the source's own digest.
 func printsOf(list []*dependency) []dependencyPrint {
 	var prints []dependencyPrint
 	for _, d := range list {
@@ -260,12 +260,12 @@ func printsOf(list []*dependency) []dependencyPrint {
 	return prints
 }
 
-// anonymousTimeout bounds what is fetched from a repository that no object
-// describes, as source-controller does.
+// anonymousTimeout is the timeout for a repository that no object describes, as
+// in source-controller.
 const anonymousTimeout = time.Minute
 
-// anonymousRepository stands for a repository that no object describes. It is
-// called by its URL, as no object can be.
+// anonymousRepository returns a HelmRepository for a URL that no object
+// describes. Its name is the URL, which no object in a cluster can have.
 func anonymousRepository(normal string) *admission.Admitted {
 	repo := &sourcev1.HelmRepository{Spec: sourcev1.HelmRepositorySpec{
 		URL:      normal,

@@ -22,13 +22,13 @@ type externalReconciliation struct {
 	treeReconciliation
 }
 
-// generated reports whether an ArtifactGenerator makes an ExternalArtifact. Any other is filled by a controller that is not
-// known here.
+// generated reports whether an ArtifactGenerator makes an ExternalArtifact. Any other ExternalArtifact is filled by an
+// unknown controller.
 func generated(obj *sourcev1.ExternalArtifact) bool {
 	return obj.Spec.SourceRef != nil && obj.Spec.SourceRef.Kind == generate.Kind
 }
 
-// choose makes what the generator makes, or takes the directory in its place.
+// choose generates the artifact, or opens the directory that replaces it.
 func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.externalDirectory(ctx, dir)
@@ -83,7 +83,7 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 	}, nil
 }
 
-// stageGenerated writes the files of an artifact into a directory of the run's own.
+// stageGenerated writes the files of an artifact into a scratch directory of the run.
 func (p *externalReconciliation) stageGenerated(ctx context.Context, a *generate.Artifact) (*os.Root, error) {
 	root, err := p.r.scratch()
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *externalReconciliation) keptGenerated() {
 	p.status.artifact = p.prev.Artifact
 }
 
-// storeGenerated stores an artifact as source-watcher does, but under a name from its digest.
+// storeGenerated stores an artifact as source-watcher does, except that its file name is derived from its digest.
 func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Root, a *generate.Artifact, sources map[string]*Result, fingerprint string) error {
 	var metadata map[string]string
 	if origin := originRevision(sources[aliasOf(a.Spec.OriginRevision)]); origin != "" {
@@ -129,7 +129,7 @@ func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Ro
 
 func originOf(a *meta.Artifact) string { return a.Metadata[swv1.ArtifactOriginRevisionAnnotation] }
 
-// revisionOf is the revision of the source that an artifact names, "" for none.
+// revisionOf returns the revision of the source that an artifact names, or "".
 func revisionOf(a *generate.Artifact, sources map[string]*Result) string {
 	source := sources[aliasOf(a.Spec.Revision)]
 	switch {
@@ -145,7 +145,7 @@ func revisionOf(a *generate.Artifact, sources map[string]*Result) string {
 	return t.revision
 }
 
-// originRevision is the origin that a source names itself, else its revision.
+// originRevision returns the origin revision that the artifact of a source records, else the artifact's own revision.
 func originRevision(source *Result) string {
 	if source == nil || source.Artifact() == nil {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Warning is a warning of the run.
+// Warning returns a warning of the run as a finding.
 func (r *Result) Warning(w Warning) finding.Finding {
 	if w.Path != nil {
 		return validate.At(r.Object.Object, w.Code, w.Text, finding.Hints(w.Err), w.Path...)
@@ -25,7 +25,7 @@ func (r *Result) Warning(w Warning) finding.Finding {
 	return r.finding(w.Code, w.Text, nil)
 }
 
-// FailureFinding is the failure of an object, false if it has none.
+// FailureFinding returns the failure of an object as a finding, and false if it has no failure.
 func (r *Result) FailureFinding() (finding.Finding, bool) {
 	switch {
 	case r.Failure == nil:
@@ -35,7 +35,7 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	}
 	by, message := r.BlockedBy(), cmp.Or(r.Failure.Detail, r.Failure.Message)
 	if cycle, ok := errors.AsType[*inventory.CycleError](r.Failure); ok && by == (finding.Object{}) {
-		message = cycle.Error() // the same for all members
+		message = cycle.Error() // the same text for all members
 	}
 	f := r.finding(CodeOf(r.Failure), message, r.Failure)
 	f.Severity = finding.Error // also where validate would only warn
@@ -51,14 +51,14 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	return f, true
 }
 
-// SuspensionFinding is the error of a suspended object that others need, and that has nothing for them.
+// SuspensionFinding returns the error of a suspended object that other objects need, and that has no artifact for them.
 func (r *Result) SuspensionFinding() finding.Finding {
 	err := suspended(r.Object.Object)
 	return validate.At(r.Object.Object, finding.SourceNotReady, "suspended, and never fetched", finding.Hints(err), "spec", "suspend")
 }
 
-// unresolvedHints name the variables that a Flux Kustomization would have replaced: an object with one of them rarely fails
-// for another reason. Where they are expected, a warning has named them.
+// unresolvedHints names the variables that a Flux Kustomization would have replaced: an object with unresolved variables
+// rarely fails for another reason. If the object is open, a warning has already named them.
 func unresolvedHints(obj *manifest.Object) []string {
 	if obj.Open {
 		return nil
@@ -75,8 +75,8 @@ func (r *Result) finding(code finding.Code, message string, err error) finding.F
 	return validate.At(obj, code, message, finding.Hints(err), pathOf(obj, code, err)...)
 }
 
-// pathOf is the field of an object that a failure is about: the first of those
-// that come into question that is there.
+// pathOf returns the path of the field that caused a failure: the first
+// candidate field that the object has.
 func pathOf(obj *manifest.Object, code finding.Code, err error) []any {
 	if inventory.IsRelease(obj) && code != finding.SourceNotReady && validate.ReleaseField(err) != nil {
 		return validate.ReleaseField(err)
@@ -96,7 +96,7 @@ func pathOf(obj *manifest.Object, code finding.Code, err error) []any {
 	return nil
 }
 
-// fieldsOf are the fields that a kind of failure is mostly about.
+// fieldsOf returns the fields that usually cause a kind of failure.
 func fieldsOf(code finding.Code) []string {
 	var fields []string
 	switch code {
@@ -153,7 +153,7 @@ func referencePath(obj *manifest.Object, err error) []any {
 	return nil
 }
 
-// credentialFields are the fields that name a Secret.
+// credentialFields returns the fields that name a Secret.
 func credentialFields() []string {
 	return []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.verify.secretRef", "spec.sts.secretRef", "spec.sts.certSecretRef"}
 }
@@ -166,8 +166,8 @@ func steps(field string) []any {
 	return path
 }
 
-// Cause is equal for failures that are one server's: it cannot be reached, or answers no request. It is empty for a
-// failure that may be the object's own.
+// cause returns a text that is equal for failures of the same server: it cannot be reached, or answers no request.
+// It is "" for a failure that may concern the object alone.
 func (r *Result) cause() string {
 	code, why := CodeOf(r.Failure), ""
 	switch code {
@@ -184,7 +184,7 @@ func (r *Result) cause() string {
 	return string(code) + " " + host + " " + why
 }
 
-// innermost is the text of the error that the others are about, which names no object.
+// innermost returns the text of the innermost error of a chain, which names no object.
 func innermost(err error) string {
 	if answer, ok := errors.AsType[*fetch.StatusError](err); ok {
 		return answer.Status
@@ -198,7 +198,7 @@ func innermost(err error) string {
 	}
 }
 
-// hostOf is the server that a failure is about, "" if it does not say.
+// hostOf returns the server that a failure names, "" if it names no server.
 func hostOf(err error) string {
 	address := ""
 	if answer, ok := errors.AsType[*fetch.StatusError](err); ok {

@@ -21,7 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// flatMode is that of plain files, before the umask.
+// flatMode is the mode of the copied files, before the umask.
 const flatMode fs.FileMode = 0o666
 
 type flatFile struct {
@@ -29,10 +29,10 @@ type flatFile struct {
 	result *Result
 }
 
-// Flatten copies the charts of results that have one in storage into dir, as NAME-VERSION.tgz: those of HelmCharts, and of
-// OCIRepositories with a chart. The directory is created; each file appears whole or not at all, a file that is there
-// with the same bytes stays as it is, and one with others is replaced. Two charts of one name and version with
-// different bytes are a finding, and neither is copied.
+// Flatten copies the charts that results have in storage into dir, as NAME-VERSION.tgz: the charts of HelmCharts, and of
+// OCIRepositories that hold one. It creates the directory and writes each file atomically. An existing file is left alone
+// if its bytes are the same, and replaced if they differ. Two charts with the same name and version but different bytes
+// are a finding, and neither is copied.
 func Flatten(st *store.Store, results []*Result, dir string, l chart.Limits) []finding.Finding {
 	f := &flattening{store: st, limits: l}
 	files := f.plan(results)
@@ -45,7 +45,7 @@ func Flatten(st *store.Store, results []*Result, dir string, l chart.Limits) []f
 		return f.failures
 	}
 	defer root.Close()
-	scratch := store.Scratch{Parent: dir, Hidden: true} // what a killed run leaves is cleared by the next one
+	scratch := store.Scratch{Parent: dir, Hidden: true} // the next run removes the files of a killed run
 	for _, file := range files {
 		if err := f.copy(root, &scratch, file); err != nil {
 			f.fail(file.result.Object.Object, err)
@@ -64,7 +64,7 @@ func openFlat(dir string) (*os.Root, error) {
 	return file.OpenRoot(dir)
 }
 
-// artifactsMode is that of the directory, before the umask.
+// artifactsMode is the mode of the directory, before the umask.
 const artifactsMode fs.FileMode = 0o777
 
 type flattening struct {
@@ -77,7 +77,7 @@ func (f *flattening) fail(obj *manifest.Object, err error) {
 	f.failures = append(f.failures, validate.New(obj, finding.Storage, fmt.Sprintf(finding.FlatFailed, err), "", manifest.Excerpt{}))
 }
 
-// plan says which files there will be, each once, in the order of the results.
+// plan returns the files to write, each once, in the order of the results.
 func (f *flattening) plan(results []*Result) []flatFile {
 	var files []flatFile
 	at, clashed := map[string]int{}, map[string]bool{}
@@ -99,7 +99,7 @@ func (f *flattening) plan(results []*Result) []flatFile {
 	return slices.DeleteFunc(files, func(file flatFile) bool { return clashed[file.name] })
 }
 
-// nameOf is the file name of the chart that a result has in storage, or empty.
+// nameOf returns the file name for the chart that a result has in storage, or "" if it has no chart.
 func (f *flattening) nameOf(r *Result) (string, error) {
 	if r.Artifact() == nil || r.State != Ready && r.State != Suspended {
 		return "", nil
@@ -120,7 +120,7 @@ func (f *flattening) nameOf(r *Result) (string, error) {
 	limits.Name = path.Base(r.Artifact().Path)
 	metadata, _, err := chart.Check(in, limits)
 	if err != nil {
-		return "", nil // manifests, or whatever a registry has besides charts
+		return "", nil // not a chart: a registry also holds manifests and other artifacts
 	}
 	return path.Base(metadata.Name) + "-" + path.Base(metadata.Version) + ".tgz", nil
 }
@@ -138,7 +138,7 @@ func (f *flattening) conflict(first flatFile, other *Result) bool {
 	return err != nil || !same
 }
 
-// equal compares two artifacts, whose digests may be of different algorithms.
+// equal compares the bytes of two artifacts, whose digests may use different algorithms.
 func (f *flattening) equal(a, b *Result) (bool, error) {
 	if a.Artifact().Digest == b.Artifact().Digest {
 		return true, nil
@@ -151,7 +151,7 @@ func (f *flattening) equal(a, b *Result) (bool, error) {
 	return holds(in, digest.Digest(a.Artifact().Digest))
 }
 
-// holds reports whether a reader has the bytes of a digest.
+// holds reports whether the bytes of a reader match a digest.
 func holds(r io.Reader, want digest.Digest) (bool, error) {
 	_, err := io.Copy(io.Discard, digest.NewReader(r, want))
 	if is[*digest.MismatchError](err) {
@@ -160,7 +160,7 @@ func holds(r io.Reader, want digest.Digest) (bool, error) {
 	return err == nil, err
 }
 
-// copy writes a file to the scratch directory, compares it with the digest of the artifact, and gives it its name.
+// copy writes a file to the scratch directory, verifies it with the digest of the artifact, and renames it into dir.
 func (f *flattening) copy(root *os.Root, scratch *store.Scratch, file flatFile) error {
 	want, err := digest.Parse(file.result.Artifact().Digest)
 	if err != nil || isThere(root, file.name, want) {
@@ -197,7 +197,7 @@ func writeFlat(root *os.Root, name string, in io.Reader, want digest.Digest) err
 	return errors.Join(err, out.Close())
 }
 
-// isThere reports whether a regular file has that name and digest.
+// isThere reports whether root has a regular file with that name and digest.
 func isThere(root *os.Root, name string, want digest.Digest) bool {
 	if fi, err := root.Lstat(name); err != nil || !fi.Mode().IsRegular() {
 		return false

@@ -17,8 +17,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// CheckForeign refuses a record that was made elsewhere if it is that of another object, or if it names artifacts of
-// objects that its own does not refer to.
+// CheckForeign returns an error if a record from another machine belongs to another object, or names artifacts of
+// objects that its object does not refer to.
 func CheckForeign(key store.Key, record *store.Record) error {
 	obj, k, _, err := decodeRecorded(key, record)
 	if err != nil {
@@ -41,8 +41,8 @@ func CheckForeign(key store.Key, record *store.Record) error {
 	return nil
 }
 
-// references are the paths of artifacts of other objects that a status names, and the objects that the spec refers to. One
-// without a name stands for all of its kind and namespace.
+// references returns the paths of other objects' artifacts that a status names, and the objects that the spec refers to. A
+// key without a name matches every object of its kind and namespace.
 func references(k *kind, key store.Key, typed any) (named []string, referred []store.Key) {
 	switch obj := typed.(type) {
 	case *sourcev1.GitRepository:
@@ -57,7 +57,7 @@ func references(k *kind, key store.Key, typed any) (named []string, referred []s
 	case *swv1.ArtifactGenerator:
 		for _, made := range obj.Spec.OutputArtifacts {
 			if obj.Spec.PathPattern != "" {
-				made.Name = "" // which it makes, its sources say
+				made.Name = "" // its sources determine the names
 			}
 			referred = append(referred, store.NewKey(sourcev1.ExternalArtifactKind, key.Namespace, made.Name))
 		}
@@ -75,8 +75,8 @@ func references(k *kind, key store.Key, typed any) (named []string, referred []s
 	return named, referred
 }
 
-// isArtifactOf reports whether a path can be that of an artifact of an object, which may have no name: then it is any of
-// its kind and namespace.
+// isArtifactOf reports whether a path can be that of an artifact of an object. A key without a name matches every object
+// of its kind and namespace.
 func isArtifactOf(artifact string, of store.Key) bool {
 	parts := strings.Split(artifact, "/")
 	if len(parts) != 4 || parts[0] != of.Kind || !manifest.MayBeStoredAs(of.Namespace, parts[1]) || of.Name != "" && !manifest.MayBeStoredAs(of.Name, parts[2]) {

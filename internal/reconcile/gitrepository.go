@@ -29,12 +29,12 @@ type gitReconciliation struct {
 	obj *sourcev1.GitRepository
 }
 
-// choose fetches the files of the commit that spec.ref names.
+// choose fetches the files of the commit that spec.ref selects.
 func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verification == nil
-	// What is included is known before the fetch, which may find that nothing has
-	// changed; but what is wrong with it is reported afterwards.
+	// The included artifacts are resolved before the fetch, which may find that
+	// nothing has changed; but errors of them are reported afterwards.
 	includes, includeErr := p.includes(ctx, obj)
 	t, err := p.gitTree(ctx, obj, includes)
 	if err != nil {
@@ -110,7 +110,7 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 	return t, gitFailure(err)
 }
 
-// settled reports whether the lock has all that the run needs of a source of files: its revision, and the versions of its charts.
+// settled reports whether the lock holds all data that the run needs of a tree: its revision, and the versions of its charts.
 func (p *reconciliation) settled() bool {
 	o := &p.r.o
 	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.locked != nil && o.Locked.Mode != LockedFirst && p.operated() == nil
@@ -149,7 +149,7 @@ func (p *gitReconciliation) gitOptions(ctx context.Context, obj *sourcev1.GitRep
 	return o, nil
 }
 
-// loginFailure attaches the reason to a Secret that cannot be used.
+// loginFailure attaches the reason to the error of a Secret that cannot be used.
 func loginFailure(err error) error {
 	const reason = status.Reason(sourcev1.InvalidProviderConfigurationReason)
 	var provider *credential.ProviderError
@@ -162,7 +162,7 @@ func loginFailure(err error) error {
 	return reason.Wrap(err)
 }
 
-// gitFailure attaches the reason to what became of a fetch.
+// gitFailure attaches the reason to the error of a fetch.
 func gitFailure(err error) error {
 	var verify *git.VerificationError
 	switch {
@@ -191,7 +191,7 @@ func (p *gitReconciliation) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tr
 	p.result.Signed = &SignedRevision{t.Revision, t.Signatures}
 }
 
-// gitFingerprint is equal for two artifacts with the same files.
+// gitFingerprint returns a fingerprint that is equal for two artifacts with the same files.
 func gitFingerprint(obj *sourcev1.GitRepository, revision string, includes []*included) (string, error) {
 	var parts []any
 	for _, i := range includes {
@@ -200,7 +200,7 @@ func gitFingerprint(obj *sourcev1.GitRepository, revision string, includes []*in
 	return fingerprintOf(revision, ignored(obj.Spec.Ignore), obj.Spec.RecurseSubmodules, obj.Spec.SparseCheckout, parts)
 }
 
-// observeGit records what the stored artifact was made with.
+// observeGit records the spec fields and the included artifacts of the stored artifact.
 func observeGit(obj *sourcev1.GitRepository, includes []*included) {
 	obj.Status.ObservedIgnore = obj.Spec.Ignore
 	obj.Status.ObservedRecurseSubmodules = obj.Spec.RecurseSubmodules
@@ -212,7 +212,7 @@ func observeGit(obj *sourcev1.GitRepository, includes []*included) {
 	}
 }
 
-// shortSubject is as much of a commit's first line as source-controller shows.
+// shortSubject returns the part of a commit's first line that source-controller shows.
 func shortSubject(subject string) string {
 	const most = 50
 	if letters := []rune(subject); len(letters) > most {
@@ -221,8 +221,8 @@ func shortSubject(subject string) string {
 	return subject
 }
 
-// keepOnly leaves of a working tree's copy what a sparse checkout of its commit
-// would hold. No directories mean all of it.
+// keepOnly removes from the copy of a working tree all files that a sparse
+// checkout of its commit would not hold. Without directories it removes nothing.
 func keepOnly(t *fetch.Tree, directories []string) error {
 	if len(directories) == 0 {
 		return nil
@@ -274,7 +274,7 @@ func (s *sparse) above(name string) bool {
 
 const wholeTree = "."
 
-// generates reports whether artifacts are generated in the run: it is only known then which files they are made of.
+// generates reports whether the run generates artifacts: only the generation determines which files of a source it needs.
 func generates(objects []*admission.Admitted) bool {
 	return slices.ContainsFunc(objects, func(adm *admission.Admitted) bool {
 		switch adm.Typed.(type) {
@@ -285,8 +285,8 @@ func generates(objects []*admission.Admitted) bool {
 	})
 }
 
-// lookedAt lists which paths of each GitRepository the objects look at. A repository
-// that is not among the objects has no list: another one includes it.
+// lookedAt returns the paths of each GitRepository that the objects read. A repository
+// that is not among the objects has no list: another repository includes it.
 func lookedAt(objects []*admission.Admitted) map[store.Key][]string {
 	paths := map[store.Key][]string{}
 	for _, adm := range objects {
@@ -311,8 +311,8 @@ func lookedAt(objects []*admission.Admitted) map[store.Key][]string {
 	return paths
 }
 
-// chartPaths are a chart in a repository and the files that may keep it out of the
-// artifact.
+// chartPaths returns the path of a chart in a repository and of the ignore files
+// that may exclude it from the artifact.
 func chartPaths(chart string) []string {
 	name := path.Clean("/" + filepath.ToSlash(chart))[1:]
 	if name == "" {
@@ -325,8 +325,8 @@ func chartPaths(chart string) []string {
 	return paths
 }
 
-// only are the files that are enough of a repository to look at its charts, nil for
-// all of them. What is stored, included or given to dependencies is the whole.
+// only returns the paths of a repository that are enough to read its charts, nil for the
+// whole tree. A tree that is stored, included or passed to dependencies is always whole.
 func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
 	paths := p.r.looked[p.key]
 	o := &p.r.o

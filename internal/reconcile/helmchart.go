@@ -55,7 +55,7 @@ func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
 	return p.chooseFromRepository(ctx, obj, result)
 }
 
-// chooseFromRepository chooses a published chart of a Helm repository, and verifies it.
+// chooseFromRepository selects a published chart of a Helm repository, and verifies it.
 func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
 	source, err := p.publishedCharts(ctx, result)
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sou
 	return p.chooseFrom(ctx, obj, source)
 }
 
-// chooseFrom chooses one of charts, and verifies it.
+// chooseFrom selects a version from source, and verifies it.
 func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.HelmChart, source charts) (*remainder, error) {
 	if err := resolve.ValidateName(obj.Spec.Chart); err != nil {
 		return nil, status.InvalidChartReference.Wrap(err)
@@ -116,14 +116,14 @@ func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.Helm
 	}, nil
 }
 
-// holds reports whether the stored artifact has the digest of the source, if it says one by the same algorithm: a
-// record alone is no proof.
+// holds reports whether the stored artifact has the digest that the source publishes with the same algorithm, if
+// it publishes one: a record alone is no proof.
 func (p *chartReconciliation) holds(published digest.Digest) bool {
 	stored, err := digest.Parse(p.prev.Artifact.Digest)
 	return published == "" || err == nil && (stored.Algorithm() != published.Algorithm() || stored == published)
 }
 
-// unchanged reports the stored artifact in the words of the run that built it.
+// unchanged reports the stored artifact with the condition of the run that built it.
 func (p *chartReconciliation) unchanged(build status.Build) {
 	p.out.Reused = true
 	p.status.artifact = p.resigned(p.prev.Artifact)
@@ -139,7 +139,7 @@ func (p *chartReconciliation) reuse(obj *sourcev1.HelmChart, build status.Build)
 	p.complete(obj, build)
 }
 
-// complete reports the artifact that is in storage now as the result.
+// complete records the artifact that is now in storage as the result.
 func (p *chartReconciliation) complete(obj *sourcev1.HelmChart, build status.Build) {
 	if build.Stage == status.New {
 		build.Stage = status.Pulled
@@ -152,7 +152,7 @@ func (p *chartReconciliation) complete(obj *sourcev1.HelmChart, build status.Bui
 	p.out.Stored = build.Stored()
 }
 
-// compare reports what a controller would see before it fetches the chart.
+// compare reports the status that a controller would set before it fetches the chart.
 func (p *chartReconciliation) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) {
 	p.saw(obj, build)
 	if p.out.Seen != nil {
@@ -194,7 +194,7 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 	})
 }
 
-// keepChart stores the built archive, unless it is what is stored already.
+// keepChart stores the built archive, unless storage already holds it.
 func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
 	p.saw(obj, build)
 	if p.isStored(pending, build.Version) && p.isVeiled(obj.Status.ObservedChartName, build.Name) {
@@ -211,8 +211,8 @@ func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.
 	return nil
 }
 
-// chartSource finds the source of a chart and makes sure that it was reconciled
-// in this run.
+// chartSource finds the source of a chart and returns its result, after
+// reconciling it if necessary.
 func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {

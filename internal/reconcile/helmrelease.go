@@ -30,14 +30,14 @@ type releaseReconciliation struct {
 	hr *helmv2.HelmRelease
 }
 
-// choose goes as far as helm-controller does before it needs a
-// cluster: to a chart and its values.
+// choose does the work that helm-controller does without a cluster: it finds
+// the chart and composes the values.
 func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) {
 	hr := p.hr
 	known, fingerprint := p.chart, p.fingerprint
-	p.chart, p.fingerprint = store.ReleasedChart{}, "" // those of a success only
+	p.chart, p.fingerprint = store.ReleasedChart{}, "" // set only on success
 	p.warnDependencies(hr)
-	if !p.r.o.Verify { // who signed a chart is asked of where it comes from
+	if !p.r.o.Verify { // a signature is verified by the chart's source
 		p.result.Resolution = askedFor(hr)
 	}
 	source, err := p.releaseSource(ctx, hr)
@@ -52,7 +52,7 @@ func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) 
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
-	if source.State == Resolved || source.Artifact() == nil { // known to a version only
+	if source.State == Resolved || source.Artifact() == nil { // only the version is known
 		return nil, nil
 	}
 	name, err := p.attempt(hr, source, known.Name, fingerprint)
@@ -68,8 +68,8 @@ func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) 
 	return nil, nil
 }
 
-// attempt fills in which chart would be installed, and returns its name. That of the artifact with the fingerprint known
-// is the recorded name.
+// attempt records the chart that would be installed, and returns its name. If the artifact still has the fingerprint
+// known, the recorded name is returned.
 func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, name, known string) (string, error) {
 	fingerprint, err := fingerprintOf(source.Artifact().Path, source.Artifact().Digest)
 	if err != nil {
@@ -93,14 +93,14 @@ func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, 
 	return metadata.Name, nil
 }
 
-// loadable reports that the artifact need not be read to know that it is a chart: it
-// is that of a HelmChart, whose bytes this run has checked.
+// loadable reports whether the artifact is known to be a chart without reading it:
+// it is the artifact of a HelmChart, whose bytes this run has checked.
 func (r *Result) loadable() bool {
 	return r.State == Ready && r.Object.Object.Kind == sourcev1.HelmChartKind
 }
 
-// releaseSource reconciles what the release takes its chart from, and refuses one
-// that is not ready.
+// releaseSource reconciles the source of the release's chart, and returns an
+// error if it is not ready.
 func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
 	adm, err := p.r.inventory.ReleaseSource(p.adm.Object, hr)
 	switch {
@@ -124,14 +124,14 @@ func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.He
 	return result, nil
 }
 
-// requeued is a failure that helm-controller waits out in silence.
+// requeued returns err as a failure after which helm-controller requeues without an event.
 func requeued(err error) error {
 	failure := *status.AsFailure(err)
 	failure.Requeue = true
 	return &failure
 }
 
-// sourceNotReady inherits the class of what went wrong with the source.
+// sourceNotReady returns a failure that inherits the class of the source's own failure.
 func sourceNotReady(source *Result, why string) error {
 	obj := source.Object.Object
 	return &status.Failure{
@@ -143,8 +143,8 @@ func sourceNotReady(source *Result, why string) error {
 	}
 }
 
-// notReady says why a source cannot be used, "" if it can. It need not be Ready:
-// one that failed now, but has an artifact of the same generation, is used.
+// notReady returns why a source cannot be used, "" if it can. The source need not be
+// Ready: a source that failed now, but has an artifact of the same generation, is used.
 func (p *releaseReconciliation) notReady(source *Result) string {
 	if source.State == Resolved {
 		return ""
@@ -173,7 +173,7 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 	return ""
 }
 
-// askedFor is what is known before the source is.
+// askedFor returns the chart and the version range that the release asks for, which are known before its source.
 func askedFor(hr *helmv2.HelmRelease) *Resolution {
 	if template := hr.Spec.Chart; template != nil {
 		return &Resolution{Chart: template.Spec.Chart, Constraint: template.Spec.Version}
@@ -181,8 +181,8 @@ func askedFor(hr *helmv2.HelmRelease) *Resolution {
 	return &Resolution{}
 }
 
-// composeValues merges the values of the release and returns their digest. They are
-// not used further: rendering the chart needs a cluster.
+// composeValues merges the values of the release and returns their digest. The
+// values have no other use: rendering the chart needs a cluster.
 func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, error) {
 	inline, err := inventory.InlineValues(hr)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, e
 	}
 	p.noteValues(composed, origins)
 	if !whole {
-		return "", nil // no one knows the digest that the cluster comes to
+		return "", nil // the digest that the cluster computes is unknown
 	}
 	digest, err := values.Digest(composed)
 	if err != nil {
@@ -212,8 +212,8 @@ func (p *releaseReconciliation) composeValues(hr *helmv2.HelmRelease) (string, e
 	return digest.String(), nil
 }
 
-// noteValues records the digests of those values that come from ConfigMaps, so that a later run can say which of them
-// changed. A digest of a Secret's value could be guessed, and so could that of a ConfigMap that was made of one.
+// noteValues records the digests of the values from public ConfigMaps, so that a later run can report which of them
+// changed. A digest of a Secret's value could be guessed, as could that of a ConfigMap made from a Secret.
 func (p *reconciliation) noteValues(composed map[string]any, origins *values.Origins) {
 	public := map[[2]string]bool{}
 	for _, ref := range origins.References() {
@@ -230,8 +230,8 @@ func (p *reconciliation) noteValues(composed map[string]any, origins *values.Ori
 	})
 }
 
-// loadedChart reads which chart an artifact is. What a HelmChart has in storage
-// was loaded when it was put there; a layer of an OCI artifact may be anything.
+// loadedChart returns the metadata of the chart in an artifact. The artifact of a HelmChart
+// was validated when it was stored; a layer of an OCI artifact may hold any content.
 func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
 	if source.State == Ready && source.metadata != nil {
 		return source.metadata, nil
@@ -253,7 +253,7 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 	metadata, warned, err := chart.Check(file, limits)
 	p.warnEach(finding.OddSource, warned)
 	if errors.Is(err, chart.ErrNoChart) {
-		err = errors.New("Chart.yaml file is missing") // helm-controller leaves it to Helm, which has words of its own
+		err = errors.New("Chart.yaml file is missing") // helm-controller passes on Helm's message
 	}
 	if err != nil {
 		return nil, notLoaded(&finding.Problem{Code: finding.InvalidArchive, Advice: layerHint(source.Object.Object), Err: err})
@@ -269,8 +269,8 @@ func notLoaded(err error) error {
 	return status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err))
 }
 
-// warnName warns of a chart whose name differs from that of the repository it lies in.
-// Nothing compares them: a release installs whatever lies there.
+// warnName warns about a chart whose name differs from the last element of the repository's
+// URL. Nothing compares them: a release installs whichever chart the repository holds.
 func (p *releaseReconciliation) warnName(source *Result, metadata *helmchart.Metadata) {
 	repo, ok := source.Object.Typed.(*sourcev1.OCIRepository)
 	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
@@ -279,16 +279,16 @@ func (p *releaseReconciliation) warnName(source *Result, metadata *helmchart.Met
 	p.warnAs(finding.OddSource, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else shows whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
 }
 
-// warnDependencies warns of dependencies that no cluster would ever fulfil. They
-// have no influence on fetching: helm-controller makes the HelmChart before it looks
-// at them.
+// warnDependencies warns about dependencies that no cluster would ever fulfil. They
+// do not affect the fetch: helm-controller creates the HelmChart before it checks
+// them.
 func (p *releaseReconciliation) warnDependencies(hr *helmv2.HelmRelease) {
 	for _, w := range p.r.inventory.DependencyFaults(p.adm.Object, hr) {
 		p.warnAt(w.Code, w.Message, "spec", "dependsOn", w.Index, "name")
 	}
 }
 
-// layerHint says how a chart gets into the artifact of a source that has none.
+// layerHint returns advice on how to put a chart into the artifact of a source that has no chart.
 func layerHint(source *manifest.Object) string {
 	if source.Kind == sourcev1.ExternalArtifactKind {
 		return "the artifact must contain the directory of one chart: copy it without /** to @artifact/"
@@ -296,9 +296,9 @@ func layerHint(source *manifest.Object) string {
 	return "spec.layerSelector of " + source.String() + " chooses the layer: a chart's has mediaType application/vnd.cncf.helm.chart.content.v1.tar+gzip and operation copy"
 }
 
-// mutateVersion is the version of a chart as helm-controller writes it into a
-// release, and the digest of the revision that it comes from. Only artifacts whose
-// revision is a digest put it into the version.
+// mutateVersion returns the version of a chart as helm-controller writes it into a
+// release, and the digest of the revision that it comes from. Only a revision that
+// is a digest becomes part of the version.
 func mutateVersion(version string, source *Result) (mutated, digest string, err error) {
 	kind, revision := source.Object.Object.Kind, source.Artifact().Revision
 	if kind == sourcev1.HelmChartKind || kind == sourcev1.ExternalArtifactKind && !strings.Contains(revision, ":") {
@@ -307,8 +307,8 @@ func mutateVersion(version string, source *Result) (mutated, digest string, err 
 	return versionOfRevision(version, revision)
 }
 
-// versionOfRevision puts the beginning of a revision's digest into a version, in the
-// place of whatever metadata it had. A tag that is a version has to be the chart's.
+// versionOfRevision replaces the build metadata of a version with the beginning of a
+// revision's digest. A tag that is a version must be the version of the chart.
 func versionOfRevision(version, revision string) (mutated, digest string, err error) {
 	parsed, err := semver.NewVersion(version)
 	if err != nil {
@@ -336,7 +336,7 @@ func versionOfRevision(version, revision string) (mutated, digest string, err er
 	return suffixed.String(), digest, nil
 }
 
-// tagHint is for a tag that reads as a version, but not as the chart's.
+// tagHint returns advice for a tag that parses as a version, but not as the chart's.
 func tagHint(tag string) string {
 	if strings.Count(tag, ".") < 2 {
 		return fmt.Sprintf("helm-controller takes the tag '%s' for a version: name the chart's own tag, or use spec.ref.semver", tag)

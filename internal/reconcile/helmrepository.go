@@ -23,11 +23,11 @@ import (
 type repositoryReconciliation struct {
 	*reconciliation
 	obj  *sourcev1.HelmRepository
-	file *indexFile // that was fetched, or nil
+	file *indexFile // fetched in this run, or nil
 }
 
-// charts are those of the index that was fetched in this run, else of the stored one. A registry, and the directory in its place,
-// have no artifact.
+// charts returns the charts of the index that was fetched in this run, else of the stored index. A registry, and a directory that
+// replaces one, have no artifact.
 func (p *repositoryReconciliation) charts(ctx context.Context, w *remarks) (charts, error) {
 	file := p.file
 	static := p.kind.parts(p.obj).static
@@ -52,7 +52,7 @@ func (p *repositoryReconciliation) charts(ctx context.Context, w *remarks) (char
 	return &indexCharts{r: p.r, repo: repo, file: file}, nil
 }
 
-// choose opens the repository: of an index there is nothing to choose.
+// choose opens the repository. An index has no versions to select from.
 func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, error) {
 	if p.kind.parts(p.obj).static {
 		return nil, status.Failed.Stall(validate.RegistryURL(p.obj))
@@ -70,7 +70,7 @@ func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, erro
 	}, nil
 }
 
-// index is the index that the repository has now, read once per run.
+// index returns the current index of the repository, read once per run.
 func (p *repositoryReconciliation) index(ctx context.Context, repo *repository) (*indexFile, error) {
 	return p.r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) {
 		file, err := p.r.readIndex(ctx, repo, p.knownTag(repo))
@@ -81,7 +81,7 @@ func (p *repositoryReconciliation) index(ctx context.Context, repo *repository) 
 	})
 }
 
-// takeIndex stores the index, unless the stored one has the same bytes.
+// takeIndex stores the index, unless the stored index has the same bytes.
 func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *repository) error {
 	file, err := p.index(ctx, repo)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 	return nil
 }
 
-// knownTag is the tag of the stored index, if it came from this repository and may be
-// used again.
+// knownTag returns the tag of the stored index, or "" if it came from another
+// repository or may not be used again.
 func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 	stored := p.stored()
 	if p.rebuild || stored == nil || stored.Size == nil || *stored.Size > p.r.o.IndexMax || p.fingerprint != repo.fingerprint() {
@@ -120,10 +120,10 @@ func (p *repositoryReconciliation) knownTag(repo *repository) helmrepo.Tag {
 	return p.tag
 }
 
-// storedTag stands for whatever tag the stored index has, in a run that asks no server.
+// storedTag replaces the tag of the stored index in an offline run.
 const storedTag helmrepo.Tag = "stored"
 
-// unmodifiedIndex is the stored index, which the server has not changed.
+// unmodifiedIndex returns the stored index, which the server has not changed.
 func (p *repositoryReconciliation) unmodifiedIndex(ctx context.Context) (*indexFile, error) {
 	file, err := p.r.storedIndexFile(ctx, p.adm, p.stored())
 	if err != nil {
@@ -133,9 +133,9 @@ func (p *repositoryReconciliation) unmodifiedIndex(ctx context.Context) (*indexF
 	return file, nil
 }
 
-// upToDate reports whether the stored index has the same bytes as the fetched one.
-// It compares by the stored algorithm: another --artifact-digest-algo alone
-// makes no new artifact.
+// upToDate reports whether the stored index has the same bytes as the fetched
+// index. It compares with the algorithm of the stored digest: a change of
+// --artifact-digest-algo alone makes no new artifact.
 func (p *repositoryReconciliation) upToDate(file *indexFile) (bool, error) {
 	current := p.stored()
 	if current == nil || current.Size == nil || p.r.o.Refresh {
@@ -152,8 +152,8 @@ func (p *repositoryReconciliation) upToDate(file *indexFile) (bool, error) {
 	return got == stored, err
 }
 
-// copyIndex makes an index the artifact of the object. An index that is damaged in the cache is downloaded again; it returns what
-// it has stored.
+// copyIndex stores an index as the artifact of the object. An index that is damaged in the cache is downloaded again; it returns
+// the index that it stored.
 func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
 	err := p.storing(func(pending *store.Pending) error {
 		var from io.Reader = sectionOf(file.file, file.size)
@@ -175,7 +175,7 @@ func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *reposito
 	return p.copyIndex(ctx, repo, file)
 }
 
-// compareIndex reports what a controller would see before it stores the index.
+// compareIndex reports the status that a controller would set before it stores the index.
 func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repository) error {
 	file, err := p.index(ctx, repo)
 	if err != nil {
@@ -192,7 +192,7 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 	return nil
 }
 
-// commit makes what was written the artifact of the object.
+// commit stores the pending file as the artifact of the object.
 func (p *reconciliation) commit(pending *store.Pending, name, revision string, metadata map[string]string, failed string) error {
 	stored, err := pending.Commit(name, p.kind.link)
 	if err := p.tolerateLink(err); err != nil {

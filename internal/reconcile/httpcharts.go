@@ -59,8 +59,8 @@ func (c *indexCharts) choose(ctx context.Context, t *remarks, name, version stri
 	return c.resolved(ctx, name, chosen), nil
 }
 
-// candidates returns the versions of a chart. If the positions were made for another index, it is read
-// whole, or downloaded again if it was damaged in the cache.
+// candidates returns the versions of a chart. If the positions were computed for another index, the
+// index is read again, or downloaded again if it was damaged in the cache.
 func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index, []resolve.Candidate, int, error) {
 	opened := c.file.open()
 	found, dropped, err := opened.Candidates(name)
@@ -76,7 +76,7 @@ func (c *indexCharts) candidates(ctx context.Context, name string) (*index.Index
 	return opened, found, dropped, err
 }
 
-// published returns the versions of a chart. The error of an index without it names the chart whose name is near.
+// published returns the versions of a chart. If the index does not have the chart, the error suggests a similar name.
 func (c *indexCharts) published(ctx context.Context, w *remarks, name string) ([]resolve.Candidate, error) {
 	opened, candidates, dropped, err := c.candidates(ctx, name)
 	switch {
@@ -95,11 +95,11 @@ func (c *indexCharts) published(ctx context.Context, w *remarks, name string) ([
 	return candidates, nil
 }
 
-// readAgain scans an index once more, without what is kept of it.
+// readAgain scans an index again, without the cached positions.
 func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
 	return r.indexes.Do(ctx, repo.identity+" again", func() (*indexFile, error) {
 		again := *file
-		again.cached = false // it is compared here
+		again.cached = false // rescan verifies the digest
 		var err error
 		if again.offsets, err = rescan(file.file, file.size, file.digest); err == nil {
 			return &again, nil
@@ -154,7 +154,7 @@ func (c *indexCharts) resolved(ctx context.Context, name string, chosen resolve.
 	return found
 }
 
-// digest is that of the archive, if the index says it and is to be believed.
+// digest returns the digest of the archive if the index publishes one and the policy enforces it.
 func (c *indexCharts) digest(chosen resolve.Candidate, local bool) digest.Digest {
 	if local || c.r.o.digestPolicy() != fetch.DigestEnforce {
 		return ""
@@ -166,8 +166,8 @@ func (c *indexCharts) digest(chosen resolve.Candidate, local bool) digest.Digest
 	return published
 }
 
-// archive fetches from the first place that has the archive. A server's URLs may
-// lead to a registry, and from there to further servers.
+// archive fetches from the first location that has the archive. A server's URLs
+// may lead to a registry, and from there to further servers.
 func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst fetch.Sink, limit int64) error {
 	var failed []error
 	for {
@@ -189,8 +189,8 @@ func (c *indexCharts) archive(ctx context.Context, chosen resolve.Candidate, dst
 	}
 }
 
-// registryProvenance fetches the provenance file of an archive whose first place
-// is a registry.
+// registryProvenance fetches the provenance file of an archive whose first
+// location is a registry.
 func (c *indexCharts) registryProvenance(chosen resolve.Candidate) func(context.Context, fetch.Sink) error {
 	return func(ctx context.Context, dst fetch.Sink) error {
 		err := c.r.registryProvenance(c.repo, chosen)(ctx, dst)
@@ -203,7 +203,7 @@ func (c *indexCharts) registryProvenance(chosen resolve.Candidate) func(context.
 	}
 }
 
-// urlOf returns where an archive is, as far as one URL can say that.
+// urlOf returns the location of an archive, as an absolute URL if possible.
 func (c *indexCharts) urlOf(ref string) string {
 	repo, ok := c.repo.object.Typed.(*sourcev1.HelmRepository)
 	if !ok {
@@ -219,8 +219,8 @@ func referenceFailure(err error) error {
 	return status.InvalidChartReference.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
 }
 
-// rememberedIndex is the index that an earlier run stored for a HelmRepository,
-// or nil.
+// rememberedIndex returns the index that an earlier run stored for a
+// HelmRepository, or nil.
 func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *repository) *indexFile {
 	key := keyOf(repo.object)
 	record, err := p.r.store.Recall(key)
@@ -241,7 +241,7 @@ func (p *chartReconciliation) rememberedIndex(ctx context.Context, repo *reposit
 	return file
 }
 
-// earlierIndex is the stored index of a HelmRepository, opened once per run.
+// earlierIndex returns the stored index of a HelmRepository, opened once per run.
 func (r *Reconciler) earlierIndex(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) (*indexFile, error) {
 	return r.stored.Do(ctx, keyOf(object), func() (*indexFile, error) { return r.storedIndexFile(ctx, object, artifact) })
 }

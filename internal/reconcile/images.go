@@ -23,18 +23,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// Image is what an ImagePolicy chose.
+// Image is the image that an ImagePolicy selects, or the reason why there is no image.
 type Image struct {
 	policy.Image
-	// KeepDigest says that a digest beside the tag stays as long as the tag does.
+	// KeepDigest is true if a digest beside the tag is kept until the tag changes.
 	KeepDigest bool
-	// Suspended is the suspended object that keeps the fields as they are, nil for none.
+	// Suspended is the suspended object because of which the fields keep their values, or nil.
 	Suspended *manifest.Object
 	Err       error
 }
 
-// Images finds out what each ImagePolicy chooses. The tags of a repository are listed once. The results carry the warnings
-// about the ImageRepositories.
+// Images returns the image that each ImagePolicy selects. The tags of a repository are listed once. The results hold the
+// warnings about the ImageRepositories.
 func (r *Reconciler) Images(ctx context.Context, policies []*admission.Admitted) ([]Image, []*Result) {
 	images := make([]Image, len(policies))
 	results := make([]*Result, len(policies))
@@ -45,13 +45,13 @@ func (r *Reconciler) Images(ctx context.Context, policies []*admission.Admitted)
 	return images, results
 }
 
-// image follows image-reflector-controller's order of checks.
+// image selects the image of a policy, with the checks in the order of image-reflector-controller.
 func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result *Result) Image {
 	obj := adm.Typed.(*imagev1.ImagePolicy)
 	if by := r.suspendedAutomation(obj); by != nil {
 		return Image{Suspended: by}
 	}
-	if obj.Spec.Suspend { // its status keeps what it chose before
+	if obj.Spec.Suspend { // its status keeps the earlier image
 		return Image{Suspended: adm.Object}
 	}
 	choice := policyOf(&obj.Spec)
@@ -93,7 +93,7 @@ func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result 
 	return image
 }
 
-// suspendedAutomation returns an ImageUpdateAutomation that would set what a policy chooses, if all of those are suspended.
+// suspendedAutomation returns an ImageUpdateAutomation that would write a policy's image, if all such automations are suspended.
 func (r *Reconciler) suspendedAutomation(obj *imagev1.ImagePolicy) *manifest.Object {
 	var suspended *manifest.Object
 	for _, o := range r.inventory.Set().Versioned() {
@@ -108,7 +108,7 @@ func (r *Reconciler) suspendedAutomation(obj *imagev1.ImagePolicy) *manifest.Obj
 		}
 		content, err := r.inventory.Set().Content(o)
 		if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &automation) != nil {
-			continue // its API version alone is judged here
+			continue // only its API version is validated here
 		}
 		selector := labelset.Everything()
 		if automation.Spec.PolicySelector != nil {
@@ -159,7 +159,7 @@ func policyOf(spec *imagev1.ImagePolicySpec) policy.Policy {
 	return p
 }
 
-// imageRepository finds the repository of a policy, if the policy may use it.
+// imageRepository returns the repository of a policy, or an error if the policy may not use it.
 func (r *Reconciler) imageRepository(obj *imagev1.ImagePolicy) (*admission.Admitted, error) {
 	ref := obj.Spec.ImageRepositoryRef
 	namespace := cmp.Or(ref.Namespace, obj.Namespace)
@@ -185,7 +185,7 @@ func (r *Reconciler) imageRepository(obj *imagev1.ImagePolicy) (*admission.Admit
 	return nil, fmt.Errorf("%sACL labels mismatch on namespace '%s': %w", denied, obj.Namespace, err)
 }
 
-// asArtifact is what a repository of images is to the code that opens registries.
+// asArtifact returns an OCIRepository with the settings of an image repository, for the code that opens registries.
 func asArtifact(adm *admission.Admitted, spec *imagev1.ImageRepositorySpec) *sourcev1.OCIRepository {
 	timeout := cmp.Or(spec.Timeout, &metav1.Duration{Duration: max(spec.Interval.Duration, time.Second)})
 	obj := &sourcev1.OCIRepository{ObjectMeta: metav1.ObjectMeta{Namespace: adm.Object.Namespace, Name: adm.Object.Name}}

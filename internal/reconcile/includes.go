@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// included is another GitRepository whose artifact becomes part of this one's.
+// included is another GitRepository whose artifact is copied into this one.
 type included struct {
 	spec     sourcev1.GitRepositoryInclude
 	source   *Result
@@ -60,7 +60,7 @@ func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepos
 	return list, nil
 }
 
-// includeFailure waits for another object, without a warning of its own.
+// includeFailure returns a failure that waits for another object, without a separate warning.
 func includeFailure(reason status.Reason, err error) error {
 	return &status.Failure{Type: sourcev1.IncludeUnavailableCondition, Reason: reason, Message: err.Error(), Requeue: true, Err: err}
 }
@@ -94,7 +94,7 @@ func (p *gitReconciliation) copyInclude(ctx context.Context, t *fetch.Tree, i *i
 	return nil
 }
 
-// inRoot makes a path relative to a root that it cannot climb out of.
+// inRoot returns a path relative to a root, which never leads out of it.
 func inRoot(name string) string {
 	if name = path.Clean("/" + name); name == "/" {
 		return "."
@@ -102,8 +102,8 @@ func inRoot(name string) string {
 	return name[1:]
 }
 
-// copyTree copies a directory of a source into a tree. Nothing that is there is
-// replaced.
+// copyTree copies a directory of a source into a tree. It replaces no existing
+// file.
 func copyTree(ctx context.Context, into *os.Root, to string, from *os.Root, name string, filter tree.Filter) error {
 	src, err := from.OpenRoot(name)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/index"
 )
 
-// indexFile is an index on disk with what the one pass over it found. It stays
-// open for the rest of the run: every chart of the repository reads its part. It does not change.
+// indexFile is an index on disk and the positions from the one scan of it. It stays open for the
+// rest of the run: each chart of the repository reads its part. It does not change.
 type indexFile struct {
 	offsets *index.Offsets
 	digest  digest.Digest // of the bytes
 	tag     helmrepo.Tag
 	file    io.ReaderAt
 	size    int64
-	cached  bool // file is in the cache: who copies it compares the digest
+	cached  bool // file is in the cache: a copy must be compared with the digest
 }
 
 func (f *indexFile) open() *index.Index { return index.Open(f.file, f.offsets) }
@@ -46,7 +46,7 @@ func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admi
 	return &indexFile{offsets: offsets, digest: digest.Digest(artifact.Digest), file: file, size: info.Size()}, nil
 }
 
-// storedOffsets says where the charts of a stored index are, from what is kept or else from reading it.
+// storedOffsets returns the positions of the charts in a stored index, from the cache or by reading the index.
 func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact, file *os.File, size int64) (*index.Offsets, error) {
 	if repo, err := r.open(ctx, object); err == nil {
 		if offsets, ok := r.positions(repo, digest.Digest(artifact.Digest), size); ok {
@@ -60,13 +60,13 @@ func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitt
 	return offsets, err
 }
 
-// sharedIndex is the index of a repository that is not reconciled for its own sake. It is
-// downloaded once per run, and belongs to no artifact.
+// sharedIndex returns the index of a repository that is only the source of other objects.
+// It is downloaded once per run, and is not stored as an artifact.
 func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexFile, error) {
 	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.readIndex(ctx, repo, "") })
 }
 
-// rescan reads an index that is to have a digest.
+// rescan scans an index and verifies its digest.
 func rescan(r io.ReaderAt, size int64, want digest.Digest) (*index.Offsets, error) {
 	in := digest.NewReader(sectionOf(r, size), want)
 	offsets, err := index.Scan(in)
@@ -79,17 +79,17 @@ func rescan(r io.ReaderAt, size int64, want digest.Digest) (*index.Offsets, erro
 	return offsets, err
 }
 
-// cachedPositions is the kind of the answers that say where in an index its charts are. Their name is the index's digest.
+// cachedPositions is the kind of the answers that hold the positions of the charts in an index. They are named by its digest.
 const cachedPositions = "positions"
 
-// positionsPart is the part of an index that positions may take at most, of which each takes some maxPosition bytes: else
-// they are neither worth reading nor computing.
+// positionsPart and maxPosition limit the positions to an eighth of the index, at about maxPosition bytes each: beyond
+// that they are not worth computing or reading.
 const (
 	positionsPart = 8
 	maxPosition   = 160
 )
 
-// keepPositions computes where the charts of an index in the cache are, while the run goes on, and records it.
+// keepPositions computes and caches the positions of the charts in a cached index, in the background.
 func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *index.Offsets) {
 	scope := repo.scope
 	if r.cache == nil || scope.Source == "" {
@@ -114,7 +114,7 @@ func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *i
 	}()
 }
 
-// positions returns where the charts of an index are, if an earlier run has kept that for this identity.
+// positions returns the positions of the charts in an index, if an earlier run cached them for this identity.
 func (r *Reconciler) positions(repo *repository, d digest.Digest, size int64) (*index.Offsets, bool) {
 	if repo.scope.Source == "" {
 		return nil, false

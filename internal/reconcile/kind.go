@@ -16,44 +16,44 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// kind is everything that the rest of the package knows about one kind of object: see Kinds. Kinds have no state: one
-// value serves all objects of all runs.
+// kind describes one kind of object to the rest of the package: see Kinds. Kinds have no state: one value serves all
+// objects of all runs.
 type kind struct {
 	group, name, plural, short string
 
 	source bool   // other objects refer to it
 	link   string // name of the link to the newest artifact, "" for none
-	// listed kinds have versions to list, of themselves or of others.
+	// listed is true if an object has versions to list, either its own or those of its charts.
 	listed bool
-	// noArtifact kinds store nothing: an object is well as long as it waits for a cluster.
+	// noArtifact is true if the kind stores nothing: such objects wait for a cluster.
 	noArtifact bool
-	// settled reports that an object without an artifact waits for nothing all the same: it is ready.
+	// settled is true for a noArtifact kind whose objects wait for nothing: they are ready.
 	settled bool
 
 	empty func() any          // a new typed object
-	clone func(typed any) any // a deep copy of one
+	clone func(typed any) any // a deep copy
 	parts func(typed any) parts
 	begin func(p *reconciliation) objectSteps
 
-	// folds makes conditions of an outcome, nil for those of a source; makes events of it.
+	// folds computes conditions from an outcome, nil for a source's conditions; makes computes events.
 	folds func(status.Previous, status.Outcome, time.Time) ([]metav1.Condition, int64)
 	makes func(status.Outcome) []status.Event
 }
 
-// parts are what all kinds have in their own types.
+// parts points to the fields that all kinds have in their own types.
 type parts struct {
 	status                                  any // the whole
 	generation                              *int64
 	conditions                              *[]metav1.Condition
 	artifact                                **meta.Artifact
 	url, handled                            *string
-	saved                                   func() // after the others have changed
+	saved                                   func() // called after the other fields have changed
 	suspended                               bool   // spec.suspend
-	static                                  bool   // it has no status by design
-	sourceKind, sourceNamespace, sourceName string // "" for the object's own namespace, and for no source
+	static                                  bool   // no status by design
+	sourceKind, sourceNamespace, sourceName string // "" for the object's own namespace, or without a source
 }
 
-// kindOf is a kind whose objects are of a Go type.
+// kindOf completes a kind with functions for its Go type.
 func kindOf[T any, P interface {
 	*T
 	DeepCopy() *T
@@ -82,7 +82,7 @@ func (k *kind) save(typed any, s commonStatus) {
 	}
 }
 
-// valueOf and set leave out what a kind does not have.
+// valueOf and set ignore fields that a kind does not have.
 func valueOf[T any](at *T) (value T) {
 	if at != nil {
 		value = *at
@@ -96,7 +96,7 @@ func set[T any](at *T, value T) {
 	}
 }
 
-// fold and midway make conditions of an outcome: of the last one, or of what an observer would see before anything is stored.
+// fold and midway compute conditions from an outcome: fold for the end of the run, midway for the time before anything is stored.
 func (k *kind) fold(prev status.Previous, out status.Outcome, now time.Time) ([]metav1.Condition, int64) {
 	if k.folds != nil {
 		return k.folds(prev, out, now)
@@ -118,17 +118,17 @@ func (k *kind) events(prev status.Previous, out status.Outcome) []status.Event {
 	return status.Events(prev, out)
 }
 
-// objectSteps are what is particular to the reconciliation of one object. They fill the
-// reconciliation that they were made with, and end with it.
+// objectSteps is the part of a reconciliation that differs by kind. Its methods fill
+// the reconciliation that they were created with.
 type objectSteps interface {
-	// choose finds out what the spec resolves to now, verified as far as it requires, and
-	// downloads no archive but what that takes. It returns what is left to do, nil for nothing.
-	// An error becomes the outcome's failure.
+	// choose resolves the spec to a revision or version, and verifies it if the spec requires
+	// that. It downloads an archive only if the resolution needs it. It returns the remaining
+	// work, nil if nothing remains. Its error becomes the outcome's failure.
 	choose(ctx context.Context) (*remainder, error)
 }
 
-// chartProvider and treeProvider are the steps of objects that have something for others, once all else is over. What they
-// return stays until the run ends; they are safe for many goroutines.
+// chartProvider and treeProvider are the steps of objects that provide charts or trees to other objects after their
+// reconciliation. The returned values stay valid until the run ends. Both may be called by several goroutines at once.
 type (
 	chartProvider interface {
 		charts(ctx context.Context, w *remarks) (charts, error)
@@ -138,17 +138,17 @@ type (
 	}
 )
 
-// remainder is what is left to do for an object once its spec is resolved. A run
-// does one of the two.
+// remainder is the remaining work for an object whose spec is resolved. A run
+// calls one of the two functions.
 type remainder struct {
-	// compare reports what a controller would see now, before it fetches. Nothing is stored.
+	// compare reports the status that a controller would set before it fetches. Nothing is stored.
 	compare func(ctx context.Context) error
-	// fetch takes what was chosen into storage.
+	// fetch downloads the selected artifact into storage.
 	fetch func(ctx context.Context) error
 }
 
 // commonStatus is the part of a status that all kinds have. URLs are computed when it is
-// printed, and are never remembered.
+// printed, and are never recorded.
 type commonStatus struct {
 	observedGeneration int64
 	conditions         []metav1.Condition
@@ -162,8 +162,8 @@ func noStatus() commonStatus { return commonStatus{observedGeneration: -1} }
 // Table lists kinds, sources first.
 type Table []*kind
 
-// find finds a kind by its API group and name: a name alone says nothing, k3s has
-// a HelmChart too.
+// find returns a kind by its API group and name. A name alone is ambiguous: k3s
+// has a HelmChart too.
 func (t Table) find(group, name string) (*kind, bool) {
 	for _, k := range t {
 		if k.group == group && k.name == name {
@@ -179,7 +179,7 @@ func (t Table) rank(name string) int {
 	return slices.IndexFunc(t, func(k *kind) bool { return k.name == name })
 }
 
-// Names are the names of the kinds.
+// Names returns the names of the kinds.
 func (t Table) Names() []string {
 	var names []string
 	for _, k := range t {
@@ -188,7 +188,7 @@ func (t Table) Names() []string {
 	return names
 }
 
-// WithoutArtifact are the names of those whose objects store nothing.
+// WithoutArtifact returns the names of the kinds whose objects store nothing.
 func (t Table) WithoutArtifact() []string {
 	var names []string
 	for _, k := range t {
@@ -211,7 +211,7 @@ func (t Table) IsSource(name string) bool {
 	return ok && k.source
 }
 
-// Link is the name of the link to the newest artifact of a kind, "" for none.
+// Link returns the name of the link to the newest artifact of a kind, "" if the kind has no link.
 func (t Table) Link(name string) string {
 	k, _ := t.find(inventory.GroupOf(name), name)
 	if k == nil {
@@ -220,8 +220,8 @@ func (t Table) Link(name string) string {
 	return k.link
 }
 
-// Named finds a kind by its name, plural or short name, in any case, with or
-// without the API group.
+// Named returns the kind with a name, plural or short name, in any case, with
+// or without the API group.
 func (t Table) Named(text string) (string, bool) {
 	text, group, qualified := strings.Cut(strings.ToLower(text), ".")
 	for _, k := range t {
@@ -235,7 +235,7 @@ func (t Table) Named(text string) (string, bool) {
 	return "", false
 }
 
-// SourceRef names the source that an object refers to.
+// SourceRef returns the kind, namespace and name of the source that an object refers to.
 func (t Table) SourceRef(adm *admission.Admitted) (kind, namespace, name string, ok bool) {
 	k, known := t.of(adm.Object)
 	if !known {

@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Kinds are the kinds that helmsrc reconciles, sources first.
+// Kinds returns the kinds that helmsrc reconciles, sources first.
 func Kinds() Table {
 	return Table{
 		kindOf(kind{group: sourcev1.GroupVersion.Group, name: sourcev1.HelmRepositoryKind, plural: "helmrepositories", short: "helmrepo", source: true, listed: true, link: store.LinkIndex},
@@ -92,8 +92,8 @@ func HasNoStatus(obj *manifest.Object) bool {
 	return err == nil && k.parts(adm.Typed).static
 }
 
-// chartSources are the kinds of sources that a HelmChart can have. An OCIRepository
-// is one of HelmReleases.
+// chartSources returns the kinds of sources that a HelmChart can have. An
+// OCIRepository is a source of HelmReleases only.
 func chartSources() []string {
 	return []string{sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.BucketKind}
 }

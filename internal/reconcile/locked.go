@@ -20,55 +20,55 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Locked says what the objects of a run were resolved to before. It does not change while the run goes on.
+// Locked holds the lock that a run applies to its objects. It does not change during the run.
 type Locked struct {
 	Lock    *lock.Lock
-	File    string // its name, for messages
-	Cluster string // of the input, as the lock calls it
+	File    string // file name, for messages
+	Cluster string // name of the input in the lock
 	Mode    LockMode
-	Carried bool // in a bundle
-	// Again are objects whose entries do not count.
+	Carried bool // the lock is part of a bundle
+	// Again reports whether the entry of an object is ignored.
 	Again func(store.Key) bool
 }
 
-// LockMode is what a lock is used for.
+// LockMode determines how a run uses a lock.
 type LockMode int
 
 const (
-	// LockedOnly has every object take what its entry says. One without an entry that fits fails.
+	// LockedOnly uses the entry of every object. An object without a matching entry fails.
 	LockedOnly LockMode = iota
-	// LockedFirst chooses again for objects without an entry that fits.
+	// LockedFirst resolves objects without a matching entry again.
 	LockedFirst
-	// LockedAsked asks the sources for the versions that are locked, and fails what is another one by now.
+	// LockedAsked requests the locked versions from the sources, and fails an object whose source now has other content.
 	LockedAsked
-	// LockedAnyway has objects take what their entries say, also where those do not fit: it is about what was.
+	// LockedAnyway uses entries even if they do not match their objects, to reproduce an earlier state.
 	LockedAnyway
 )
 
-// Judgement is what a lock says of an object.
+// Judgement is the result of comparing an object with its entry in a lock.
 type Judgement struct {
 	Object *admission.Admitted
 	Wanted lock.Wanted // what the object requires
 	Entry  *lock.Entry // may be nil
-	// Several are the clusters whose entries of the object differ, where the input is not exactly one of them.
+	// Several holds the clusters whose entries of the object differ, if the input is not exactly one of them.
 	Several []string
-	Misfits []Misfit // fields in which the entry does not fit
-	err     error    // why it is not known what the object requires
+	Misfits []Misfit // fields in which the entry does not match
+	err     error    // why the object's requirements are unknown
 	file    string
 	carried bool
 }
 
-// Misfit is a field in which an entry does not fit its object.
+// Misfit is a field in which an entry does not match its object.
 type Misfit struct {
 	lock.Difference
-	Position string // FILE:LINE of what the manifest says, "" if it is in no file
-	path     []any  // of the field, where it is one of the object
+	Position string // FILE:LINE of the field in the manifest, "" without a file
+	path     []any  // of the field, if the object has it
 }
 
 // Fits reports whether the entry can be used.
 func (j *Judgement) Fits() bool { return j.Entry != nil && len(j.Misfits) == 0 }
 
-// Err is why it cannot, nil if it can.
+// Err returns why the entry cannot be used, nil if it can.
 func (j *Judgement) Err() error {
 	switch {
 	case j.err != nil:
@@ -79,18 +79,18 @@ func (j *Judgement) Err() error {
 	return status.NotLocked.Wrap(j.problem())
 }
 
-// Failure is the error of a judgement as that of an object in a run.
+// Failure returns an error of a judgement as the failure of an object in a run.
 func (j *Judgement) Failure(err error) *status.Failure { return status.AsFailure(err) }
 
-// Finding is the error of a judgement.
+// Finding returns an error of a judgement as a finding.
 func (j *Judgement) Finding(err error) finding.Finding {
 	r := &Result{Object: j.Object, State: Failed, Failure: j.Failure(err)}
 	f, _ := r.FailureFinding()
 	return f
 }
 
-// Judge finds the entry of an object, and whether it fits. It is false for objects that are not locked: those that choose
-// nothing, those without a source, and those that are suspended.
+// Judge looks up the entry of an object and compares it. It returns false for objects that are not locked: those that
+// select no version, have no source, or are suspended.
 func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judgement, bool) {
 	wanted, places, ok, err := l.wanted(inv, adm)
 	if !ok {
@@ -127,7 +127,7 @@ func objectName(adm *admission.Admitted) string {
 	return obj.Kind + "/" + obj.Namespace + "/" + obj.Name
 }
 
-// wanted is what an object requires, and where it says so.
+// wanted returns the requirements of an object, and the positions of their fields.
 func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock.Wanted, places, bool, error) {
 	w, p := lock.Wanted{SourceKind: adm.Object.Kind}, places{object: adm}
 	switch obj := adm.Typed.(type) {
@@ -152,7 +152,7 @@ func (l *Locked) wanted(inv *inventory.Inventory, adm *admission.Admitted) (lock
 	return w, p, false, nil
 }
 
-// wantedChart is what a HelmChart requires. The revision of a tree is that of the entry of its source.
+// wantedChart returns the requirements of a HelmChart. The revision of a tree is taken from the entry of its source.
 func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, obj *sourcev1.HelmChart) (w lock.Wanted, p places, ok bool, err error) {
 	ref := obj.Spec.SourceRef
 	if !slices.Contains(chartSources(), ref.Kind) {
@@ -178,20 +178,20 @@ func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, 
 		w.Revision = unlockedRevision
 		if of, ok := l.Judge(inv, source); ok && of.Fits() {
 			w.Revision = of.Entry.Revision
-		} else if !ok { // suspended: what it has is not requested again
+		} else if !ok { // suspended: its artifact is not requested again
 			w.Revision = ""
 		}
 	}
 	return w, p, true, nil
 }
 
-// unlockedRevision is that of a source without an entry that fits.
+// unlockedRevision is the revision of a source without a matching entry.
 const unlockedRevision = "not locked"
 
 type places struct {
 	object, source *admission.Admitted
-	fields         map[string][]any // of the object
-	inSource       []any            // where the source has its URL, nil for the usual place
+	fields         map[string][]any // fields of the object
+	inSource       []any            // path of the source's URL, nil for spec.url
 }
 
 func (p places) misfits(differences []lock.Difference) []Misfit {
@@ -216,7 +216,7 @@ func (p places) misfits(differences []lock.Difference) []Misfit {
 	return list
 }
 
-// lockedURL is a URL as a lock has it: without what may be a credential.
+// lockedURL returns a URL as a lock records it: without query, fragment and possible credentials.
 func lockedURL(raw string) string {
 	u, err := auth.ParseURL(raw)
 	if err != nil {
@@ -251,7 +251,7 @@ func ociConstraint(obj *sourcev1.OCIRepository) string {
 	return "tag " + cmp.Or(ref.Tag, defaultTag)
 }
 
-// gitConstraint is spec.ref in words. What comes first counts.
+// gitConstraint returns spec.ref as text. The first field that is set has precedence.
 func gitConstraint(ref *sourcev1.GitRepositoryRef) string {
 	switch {
 	case ref == nil:
@@ -268,10 +268,10 @@ func gitConstraint(ref *sourcev1.GitRepositoryRef) string {
 	return "branch " + cmp.Or(ref.Branch, defaultBranch)
 }
 
-// defaultBranch is what a GitRepository without spec.ref means.
+// defaultBranch is the branch of a GitRepository without spec.ref.
 const defaultBranch = "master"
 
-// problem is an object that a lock does not say anything usable about.
+// problem returns the error of an object without a usable entry.
 func (j *Judgement) problem() error {
 	p := &finding.Problem{
 		Code: finding.NotLocked, Class: finding.Drifted,
@@ -304,7 +304,7 @@ func (j *Judgement) problem() error {
 	return p
 }
 
-// moved says that something is not what is locked any more.
+// moved returns the error of a source that no longer has the locked content.
 func moved(what string, differences ...lock.Difference) error {
 	var parts []string
 	for _, d := range differences {
@@ -313,12 +313,12 @@ func moved(what string, differences ...lock.Difference) error {
 	return otherThanLocked(finding.Moved, what+" is not what is locked: "+strings.Join(parts, "; "), nil)
 }
 
-// otherThanLocked says that a source has something else than a lock says. The same would come again.
+// otherThanLocked returns the error of a source whose content differs from the lock. A retry would not help.
 func otherThanLocked(code finding.Code, text string, err error) error {
 	return &finding.Problem{Code: code, Class: finding.Untrusted | finding.Lasting, Text: text, Advice: finding.AcceptMoved, Err: err}
 }
 
-// takeEntry finds what the object is locked to, and fails it if it has to be and is not.
+// takeEntry looks up the entry of the object. It returns an error if the mode requires an entry and none matches.
 func (p *reconciliation) takeEntry() error {
 	l := p.r.o.Locked
 	if l == nil || p.r.o.List {
@@ -343,7 +343,7 @@ func (p *reconciliation) takeEntry() error {
 	return nil
 }
 
-// lockedVersion is the version that a lock says, "" if it says nothing that fits.
+// lockedVersion returns the version in the matching entry of a lock, "" without such an entry.
 func (p *reconciliation) lockedVersion() string {
 	if p.r.o.Locked == nil {
 		return ""
@@ -355,5 +355,5 @@ func (p *reconciliation) lockedVersion() string {
 	return cmp.Or(j.Entry.Version, j.Entry.Tag)
 }
 
-// defaultTag is what an OCIRepository without spec.ref means.
+// defaultTag is the tag of an OCIRepository without spec.ref.
 const defaultTag = "latest"

@@ -25,8 +25,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// chooseLocked takes the chart of a Helm repository that an entry names. Its index is only read if the entry does not say
-// where the archive is.
+// chooseLocked selects the chart of a Helm repository that an entry names. It reads the index only if the entry has no
+// URL for the archive.
 func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.HelmChart, e *lock.Entry) (*remainder, error) {
 	if build, ok := p.storedAsLocked(obj, e); ok {
 		pin := entryPin(e)
@@ -59,8 +59,8 @@ func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.He
 	return p.chooseFrom(ctx, obj, &lockedCharts{p.r, repo, e})
 }
 
-// storedAsLocked reports whether the artifact in storage is what is locked. One whose signature is to be checked does not
-// count: a signer who was trusted yesterday may not be today.
+// storedAsLocked reports whether the artifact in storage is the locked one. It is false if a signature must be verified:
+// a signer who was trusted yesterday may not be trusted today.
 func (p *chartReconciliation) storedAsLocked(obj *sourcev1.HelmChart, e *lock.Entry) (status.Build, bool) {
 	current := p.stored()
 	if current == nil || p.rebuild || p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {
@@ -94,7 +94,7 @@ func (c *lockedCharts) choose(ctx context.Context, _ *remarks, name, _ string) (
 	return c.r.lockedChart(ctx, c.repo, name, c.entry)
 }
 
-// lockedChart is an archive at its place, without asking what is published.
+// lockedChart returns a chart at the URL of its entry, without reading the list of published charts.
 func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name string, e *lock.Entry) (*resolvedChart, error) {
 	if repo.registry != nil {
 		return r.lockedManifest(ctx, repo, name, e)
@@ -106,8 +106,8 @@ func (r *Reconciler) lockedChart(ctx context.Context, repo *repository, name str
 	return found, nil
 }
 
-// lockedManifest asks a registry for a manifest by its digest: it has the annotations that go with a chart. A run that gets and checks
-// nothing has no use for it.
+// lockedManifest requests a manifest from a registry by its digest, for the annotations of the chart. It skips the request in a run
+// that neither stores nor verifies.
 func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name string, e *lock.Entry) (*resolvedChart, error) {
 	registry := &registryCharts{r, repo}
 	if r.o.Until == Choose && !r.o.checksSignatures() && e.LayerDigest != "" {
@@ -125,15 +125,15 @@ func (r *Reconciler) lockedManifest(ctx context.Context, repo *repository, name 
 	return registry.resolved(name, pinned), nil
 }
 
-// lockTo has the archive compared with a digest, whatever else is said of it.
+// lockTo sets the digest that the archive must have, regardless of the published digest.
 func (c *resolvedChart) lockTo(repo *repository, text string) {
 	c.Digest, c.locked = text, true
 	scope := c.key.Scope
-	scope.Named = false // nobody was asked: it has to be the identity that it was fetched with
+	scope.Named = false // no server was asked: only the identity that fetched it may read it
 	c.key = blob.Key{Location: repo.location, Identity: repo.identity, Digest: digest.Digest(text), Scope: scope}
 }
 
-// exactCharts are charts of which one version is taken, with one digest if the entry says one.
+// exactCharts holds charts of which only the version of the entry is selected, with the digest of the entry if it has one.
 type exactCharts struct {
 	charts
 	entry *lock.Entry
@@ -159,12 +159,12 @@ func (c *resolvedChart) otherBytes(err error) error {
 	return notLockedBytes(fmt.Sprintf("archive '%s'", c.file), mismatch)
 }
 
-// notLockedBytes says that what was fetched has another digest than the lock says.
+// notLockedBytes returns the error of fetched bytes whose digest differs from the lock.
 func notLockedBytes(what string, mismatch *digest.MismatchError) error {
 	return otherThanLocked(finding.DigestMismatch, what+" is not the one that is locked: "+mismatch.Error(), mismatch)
 }
 
-// packagedAsLocked refuses another package than the locked one.
+// packagedAsLocked returns an error if the package differs from the locked one.
 func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 	e := p.locked
 	if e == nil || e.Package == "" {
@@ -203,7 +203,7 @@ func (p *chartReconciliation) madeWith(files []string, read func(name string) ([
 	}
 }
 
-// lockedDependency is what a requirement is locked to, nil if the chart is not locked.
+// lockedDependency returns the entry of a requirement, nil if the chart is not locked.
 func (p *chartReconciliation) lockedDependency(requirement *helmchart.Dependency) (*lock.Dependency, error) {
 	e := cmp.Or(p.locked, p.asked)
 	if e == nil {
@@ -218,7 +218,7 @@ func (p *chartReconciliation) lockedDependency(requirement *helmchart.Dependency
 	}}}).problem()
 }
 
-// findLocked takes a dependency that an entry names, without asking what is published.
+// findLocked selects the dependency that an entry names, without reading the list of published charts if the entry has a URL.
 func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, d *dependency, locked *lock.Dependency) (err error) {
 	if locked.URL == "" || p.asked != nil {
 		found, err := p.dependencyCharts(ctx, repo)
@@ -240,7 +240,7 @@ func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, 
 	return err
 }
 
-// findSource finds the source of a chart, without a request to it.
+// findSource returns the source of a chart, without a request to it.
 func (p *chartReconciliation) findSource(obj *sourcev1.HelmChart) (*admission.Admitted, error) {
 	ref := obj.Spec.SourceRef
 	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)

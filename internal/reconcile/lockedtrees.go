@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// storedRevision reports whether the artifact in storage is what a locked revision would give.
+// storedRevision reports whether the artifact in storage is the one that a locked revision would produce.
 func (p *reconciliation) storedRevision(revision string, fingerprint func() (string, error)) bool {
 	if current := p.stored(); current == nil || current.Revision != revision {
 		return false
@@ -22,8 +22,8 @@ func (p *reconciliation) storedRevision(revision string, fingerprint func() (str
 	return err == nil && p.reusable(f)
 }
 
-// revisionAsLocked refuses a tree of another revision than the locked one, and calls one of the same content as the lock
-// does: it was fetched by its commit, not by the name that led to it.
+// revisionAsLocked returns an error if a tree has another revision than the locked one. Otherwise it sets the revision
+// to its form in the lock: the tree was fetched by its commit, not by the name of a branch or tag.
 func (p *reconciliation) revisionAsLocked(t *fetch.Tree) error {
 	e := cmp.Or(p.locked, p.asked)
 	if e == nil {
@@ -37,8 +37,8 @@ func (p *reconciliation) revisionAsLocked(t *fetch.Tree) error {
 	return nil
 }
 
-// lockedRef names the commit of a locked revision. Where it counts what a tag names, the tag is named: a
-// signature may be the tag's.
+// lockedRef returns a reference to the commit of a locked revision. With byName it keeps the name of a
+// tag, because the signature may be on the tag.
 func lockedRef(ref git.Ref, revision string, byName bool) git.Ref {
 	at := strings.LastIndexByte(revision, '@')
 	name, named := revision[:max(at, 0)], at > 0
@@ -62,7 +62,7 @@ func artifactPin(e *lock.Entry) Pin {
 	return Pin{Source: PinRegistry, Version: e.Tag, URL: e.URL, Manifest: e.ManifestDigest, Revision: e.Revision}
 }
 
-// artifactAsLocked keeps the artifact in storage, if it is what is locked and no signature is to be checked.
+// artifactAsLocked keeps the artifact in storage if it is the locked one and no signature must be verified.
 func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *lock.Entry) bool {
 	if p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {
 		return false
@@ -78,8 +78,8 @@ func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *loc
 	return true
 }
 
-// treeAsLocked keeps the package in storage, if it is what is locked, and looks no further where that is settled. A tree of another
-// revision than the locked one is refused.
+// treeAsLocked keeps the package in storage if it is the locked one, and reports only the locked version if the run needs no more.
+// It returns an error for a tree of another revision than the locked one.
 func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *sourceTree) (kept bool, err error) {
 	e := p.locked
 	if e == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// Entry is what a lock records of a result, nil if the object is not locked or did not get that far. Cluster and file are for
-// the caller to fill in.
+// Entry returns the lock entry of a result, nil if the object is not locked or was not resolved. The caller fills in the
+// cluster and the file.
 func (l *Locked) Entry(inv *inventory.Inventory, r *Result) (*lock.Entry, error) {
 	j, ok := l.Judge(inv, r.Object)
 	if !ok || r.Failure != nil || r.Pin == nil || r.Pin.Source == PinDirectory {
@@ -34,7 +34,7 @@ func (l *Locked) Entry(inv *inventory.Inventory, r *Result) (*lock.Entry, error)
 	return e, nil
 }
 
-// entryOf is an entry without the name of its object.
+// entryOf returns an entry without the name of its object.
 func entryOf(w lock.Wanted, r *Result) *lock.Entry {
 	pin := r.Pin
 	e := &lock.Entry{SourceKind: w.SourceKind, SourceURL: w.SourceURL, Chart: w.Chart, Constraint: w.Constraint, Version: pin.Version, Revision: pin.Revision}
@@ -71,8 +71,8 @@ func entryOf(w lock.Wanted, r *Result) *lock.Entry {
 	return e
 }
 
-// archiveURL is a URL that a lock can record and that an archive can be fetched from, "" for one that needs more: a user, a
-// query.
+// archiveURL returns a URL that a lock can record and from which an archive can be fetched, or "" if the URL has a user or
+// a query.
 func archiveURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.User != nil || u.RawQuery != "" {
@@ -81,7 +81,7 @@ func archiveURL(raw string) string {
 	return raw
 }
 
-// Signers are those who signed, as far as that was verified, in words.
+// Signers returns the verified signers of a result as text.
 func (r *Result) Signers() []string {
 	var signers []string
 	if s := r.Signature; s != nil {
@@ -100,7 +100,7 @@ func (r *Result) Signers() []string {
 	return slices.Compact(signers)
 }
 
-// hiddenIn is the first field of an entry with a value from a Secret, "" without one.
+// hiddenIn returns the first field of an entry with a value from a Secret, or "".
 func (r *Result) hiddenIn(e *lock.Entry) string {
 	for _, f := range []struct{ name, text string }{
 		{"object", e.Object}, {"sourceURL", e.SourceURL}, {"chart", e.Chart}, {"constraint", e.Constraint}, {"version", e.Version}, {"url", e.URL},
@@ -117,14 +117,14 @@ func withdrawn(code finding.Code) bool {
 	return code == finding.NoMatch || code == finding.UnknownChart || code == finding.NotFound || code == finding.GitReference
 }
 
-// gone is a failure to get what is locked from a source that does not have it any more: nothing is wrong with the manifest.
+// gone returns the failure of a source that no longer has the locked version: the manifest is correct.
 func (l *Locked) gone(err error) error {
 	failure := *status.AsFailure(err)
 	failure.Err = finding.WithHint(failure.Err, l.File+finding.MayBeDeleted)
 	return &failure
 }
 
-// compareEntry refuses what a source has now, if that differs from what is locked, or is missing.
+// compareEntry returns an error if the source's current content differs from the lock, or is missing.
 func (p *reconciliation) compareEntry(err error) error {
 	if err != nil && p.locked != nil && withdrawn(CodeOf(err)) {
 		return p.r.o.Locked.gone(err)

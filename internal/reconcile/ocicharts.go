@@ -25,8 +25,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// The keys of artifact.metadata for charts from a registry. The annotations of
-// the manifest stand beside them under their own names.
+// Keys of artifact.metadata for charts from a registry. The annotations of the
+// manifest keep their own names.
 const (
 	metadataPrefix = "helmsrc.dev/"
 
@@ -42,7 +42,7 @@ func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *so
 	}
 	repo.scope = r.scopeOf(ctx, repo.object, bareURL(obj.Spec.URL))
 	options := oci.Options{Identity: login.Identity, Insecure: obj.Spec.Insecure, Memory: r.memory(repo.scope)}
-	// The URL is judged before the login, which needs its host.
+	// The URL is validated before the login, which needs its host.
 	unnamed, err := r.registries.Namespace(obj.Spec.URL, options)
 	if err != nil {
 		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
@@ -81,8 +81,8 @@ func (c *registryCharts) choose(ctx context.Context, w *remarks, name, version s
 	if err != nil {
 		return nil, err
 	}
-	// What a tag is, is asked once per run: every chart with this version gets the
-	// same bytes, also when the tag moves meanwhile.
+	// A tag is resolved once per run: every chart with this version gets the same
+	// bytes, even if the tag moves in the meantime.
 	pinned, err := c.r.pinned.Do(ctx, chartKey{c.repo.identity, name, tag}, func() (*oci.Manifest, error) {
 		return c.repo.registry.Pin(ctx, name, tag)
 	})
@@ -105,8 +105,8 @@ func (c *registryCharts) pinDigest(ctx context.Context, name string, e *lock.Ent
 	return &pinned, nil
 }
 
-// tag is the version as its tag has it. One that is exact is not looked for in
-// the list of tags: the registry says itself whether it is there.
+// tag returns the tag of a version. An exact version is not looked up in the
+// list of tags: the registry answers whether it exists.
 func (c *registryCharts) tag(ctx context.Context, name, version string) (string, error) {
 	if resolve.IsExact(version) {
 		return version, nil
@@ -122,14 +122,14 @@ func (c *registryCharts) tag(ctx context.Context, name, version string) (string,
 	return chosen.Tag, err
 }
 
-// tags are the tags of a chart, fetched once per run.
+// tags returns the tags of a chart, fetched once per run.
 func (c *registryCharts) tags(ctx context.Context, name string) ([]string, error) {
 	return c.r.tags.Do(ctx, chartKey{c.repo.identity, name, ""}, func() ([]string, error) {
 		return c.repo.registry.Tags(ctx, name)
 	})
 }
 
-// otherwise says what may be meant by a version whose tag is not there.
+// otherwise adds a hint to the error of a missing tag: the tag of the version's other spelling, if the registry has it.
 func (c *registryCharts) otherwise(ctx context.Context, w *remarks, name, version string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -147,7 +147,7 @@ func (c *registryCharts) otherwise(ctx context.Context, w *remarks, name, versio
 	return finding.WithCode(finding.NoMatch, finding.WithHint(err, hint))
 }
 
-// withUnversioned returns the tags also where none of them is a version.
+// withUnversioned returns the tags even if no tag is a version.
 func withUnversioned(tags []string, err error) ([]string, error) {
 	if unversioned, ok := errors.AsType[*oci.NoTagsError](err); ok {
 		return unversioned.Tags, nil
@@ -194,8 +194,8 @@ func (c *registryCharts) resolved(name string, pinned *oci.Manifest) *resolvedCh
 }
 
 // registryArchive fetches an archive that an HTTP index keeps in a registry. The
-// repository's credentials are for another host, so they only go along with
-// passCredentials; else the user's own logins are used.
+// repository's credentials are for another host, so they are sent only with
+// passCredentials; otherwise the user's own logins are used.
 func (r *Reconciler) registryArchive(repo *repository, ref string, chosen resolve.Candidate) func(context.Context, fetch.Sink, int64) error {
 	chosen.URLs = []string{ref}
 	return func(ctx context.Context, dst fetch.Sink, limit int64) error {
@@ -225,7 +225,7 @@ func (r *Reconciler) registryOptions(repo *repository) oci.Options {
 	return options
 }
 
-// chartsOf are the charts of a repository that has no artifact. Its index, if it has one, is read once per run, by the first caller.
+// chartsOf returns the charts of a repository that has no artifact. If it has an index, the first caller reads it, once per run.
 func (r *Reconciler) chartsOf(ctx context.Context, repo *repository) (charts, error) {
 	if repo.registry != nil {
 		return &registryCharts{r, repo}, nil
@@ -237,9 +237,9 @@ func (r *Reconciler) chartsOf(ctx context.Context, repo *repository) (charts, er
 	return &indexCharts{r: r, repo: repo, file: file}, nil
 }
 
-// annotationsOf are the annotations of a manifest as metadata of an artifact, nil
-// for none. What is said here about an artifact, who signed it for one, is not for
-// the person who pushed it to say.
+// annotationsOf returns the annotations of a manifest as metadata of an artifact,
+// or nil. It drops keys with helmsrc's prefix: the publisher must not set them,
+// for example the signer.
 func annotationsOf(annotations map[string]string) map[string]string {
 	var metadata map[string]string
 	for key, value := range annotations {

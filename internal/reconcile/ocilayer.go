@@ -21,8 +21,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// maxLayer bounds a layer that is no chart. It is well above what is pushed for
-// Flux, and stops a registry that fills the disk.
+// maxLayer is the limit, in bytes, of a layer that is not a chart. It is well
+// above the usual artifacts for Flux, and stops a registry that fills the disk.
 const maxLayer = 512 << 20
 
 // pullArtifact fetches the layer that the object selects, and stores it.
@@ -59,7 +59,7 @@ type layerTransfer struct {
 	layer    *oci.Layer
 }
 
-// chart reports whether the layer is to be a Helm chart, for which there are limits.
+// chart reports whether the layer should be a Helm chart, which has its own limits.
 func (l *layerTransfer) chart() bool {
 	return l.artifact.IsChart() || l.layer.MediaType == oci.HelmChartType
 }
@@ -78,7 +78,7 @@ func (l *layerTransfer) copy(ctx context.Context) error {
 	})
 }
 
-// content returns the layer, of this machine's failures with their own reason.
+// content returns the layer. A failure of this machine has its own reason.
 func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 	limit := int64(maxLayer)
 	if l.chart() {
@@ -100,7 +100,7 @@ func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 	return nil, ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
 }
 
-// scope is what the cache knows the artifact by.
+// scope returns the scope of the artifact in the cache.
 func (at *ociArtifact) scope() cache.Scope {
 	scope := at.repo.scope
 	scope.Item = at.item
@@ -118,7 +118,7 @@ func (l *layerTransfer) failed() string {
 	return "failed to extract layer contents from artifact"
 }
 
-// extract unpacks the layer and stores its files, except those that are ignored.
+// extract unpacks the layer and stores its files, except the ignored ones.
 func (l *layerTransfer) extract(ctx context.Context) error {
 	root, err := l.r.temporaryRoot()
 	if err != nil {
@@ -148,8 +148,8 @@ func (l *layerTransfer) extract(ctx context.Context) error {
 	})
 }
 
-// unpack downloads the layer and, once all of it is known to be what the manifest
-// says, puts its files below root.
+// unpack downloads the layer and, after its digest is verified, writes its files
+// below root.
 func (l *layerTransfer) unpack(ctx context.Context, root *os.Root) error {
 	content, err := l.content(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (l *layerTransfer) warnDropped(d *droppedFiles) {
 	}
 }
 
-// keep stores what was written, unless it is what is stored already.
+// keep stores the pending file, unless storage already holds it.
 func (l *layerTransfer) keep(pending *store.Pending, failed string) error {
 	metadata := annotationsOf(l.artifact.Annotations)
 	if s := l.result.Signature; s != nil {
@@ -210,7 +210,7 @@ func (l *layerTransfer) keep(pending *store.Pending, failed string) error {
 	return l.keepArtifact(l.obj, pending, l.at.Revision, metadata, failed)
 }
 
-// keepArtifact stores what was written under the name that its revision has.
+// keepArtifact stores the pending file under the name for its revision.
 func (p *ociReconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *store.Pending, revision string, metadata map[string]string, failed string) error {
 	if p.isStored(pending, revision) {
 		p.keptArtifact(revision)
@@ -223,8 +223,8 @@ func (p *ociReconciliation) keepArtifact(obj *sourcev1.OCIRepository, pending *s
 	return nil
 }
 
-// ociFile is the name of the file that an artifact of this revision has. To
-// Windows, what follows a colon is no part of a file's name.
+// ociFile returns the file name for an artifact of this revision. On Windows a
+// file name must not contain a colon.
 func ociFile(revision string) string {
 	name := revision[strings.LastIndexByte(revision, '@')+1:] + ".tar.gz"
 	if runtime.GOOS == "windows" {

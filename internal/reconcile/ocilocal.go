@@ -22,9 +22,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// localArtifact stores a directory or an archive instead of what is in the
-// registry. Its revision is the digest of the content, as if it was requested by
-// that.
+// localArtifact stores a directory or an archive instead of the artifact in the
+// registry. Its revision is the digest of the content, as for an artifact
+// requested by digest.
 func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, name string) (*remainder, error) {
 	p.result.Resolution = &Resolution{Chart: "directory " + name}
 	if obj.Spec.Verify != nil {
@@ -45,7 +45,7 @@ func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCI
 	return p.localLayer(obj, name)
 }
 
-// withoutPath returns the error without the name, which the message has already.
+// withoutPath returns the error without the file name, which the message already has.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -53,7 +53,7 @@ func withoutPath(err error) error {
 	return err
 }
 
-// localLayer takes an archive as it is, as the operation copy does.
+// localLayer stores an archive unchanged, as the operation copy does.
 func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, name string) (*remainder, error) {
 	archive, err := file.Open(name)
 	if err != nil {
@@ -74,8 +74,8 @@ func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, name string)
 	})
 }
 
-// localTree takes the files of a directory. That of a chart lies in another one of
-// its name, as in what Helm pushes.
+// localTree stores the files of a directory. A chart is moved into a directory
+// with its name, as in the archives that Helm pushes.
 func (p *ociReconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) (*remainder, error) {
 	t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{Plain: true})
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *ociReconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepo
 	})
 }
 
-// nest moves everything below root into a directory there.
+// nest moves everything below root into a new directory there.
 func nest(root *os.Root, name string) error {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -107,7 +107,7 @@ func nest(root *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	// A name that a file of the chart has, too, would be in the way.
+	// The temporary name avoids a conflict with a file of the chart.
 	const moved = ".helmsrc-chart"
 	if err := root.Mkdir(moved, 0o700); err != nil {
 		return err
@@ -120,7 +120,7 @@ func nest(root *os.Root, name string) error {
 	return root.Rename(moved, name)
 }
 
-// keepLocal stores what write writes, unless an artifact of the revision is there.
+// keepLocal stores the output of write, unless storage has an artifact of the revision.
 func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) (*remainder, error) {
 	p.pinTo(Pin{Source: PinDirectory, Revision: revision})
 	p.result.Resolution.Version, p.result.Resolution.Digest = "", revision

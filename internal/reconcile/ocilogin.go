@@ -16,7 +16,7 @@ import (
 )
 
 // openOCIRepository opens the registry of an OCIRepository with its credentials
-// and TLS settings. Errors carry their reason.
+// and TLS settings. Its errors have a reason.
 func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1.OCIRepository) (*ociRepository, error) {
 	login := p.r.secrets.Artifact(obj)
 	if err := login.Err(); err != nil {
@@ -51,8 +51,8 @@ func (p *ociReconciliation) openOCIRepository(ctx context.Context, obj *sourcev1
 	return &ociRepository{opened, p.r, ociIdentity(name, o), scope}, nil
 }
 
-// ociIdentity is equal for two OCIRepositories that get the same answers, within
-// one run.
+// ociIdentity returns a key that is equal, within one run, for two
+// OCIRepositories that receive the same answers.
 func ociIdentity(name oci.Name, o oci.Options) string {
 	key := fmt.Sprintf("artifact %s %s %t %v", name.Repository(), o.Identity.Key(), o.Insecure, o.Timeout)
 	if o.Logins != nil {
@@ -61,7 +61,7 @@ func ociIdentity(name oci.Name, o oci.Options) string {
 	return key + " " + o.Proxy.Key()
 }
 
-// ociName is spec.url, which stalls if it does not name a repository.
+// ociName parses spec.url. Its error stalls the object.
 func ociName(obj *sourcev1.OCIRepository) (oci.Name, error) {
 	name, err := validate.ArtifactURL(obj)
 	return name, status.URLInvalid.Wrap(err)
@@ -85,8 +85,8 @@ func loginsFailure(err error) error {
 	return status.AuthenticationFailed.Wrap(err)
 }
 
-// plainHTTP reports whether the registry is spoken to without TLS. That is only
-// asked where it is allowed, once per registry.
+// plainHTTP reports whether the registry is reached without TLS. It tests the
+// registry only if plain HTTP is allowed, once per run.
 func (r *Reconciler) plainHTTP(ctx context.Context, obj *sourcev1.OCIRepository, name oci.Name, o oci.Options) (bool, error) {
 	if !obj.Spec.Insecure && !name.Loopback() {
 		return false, nil

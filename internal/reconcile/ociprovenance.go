@@ -15,9 +15,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// provenanceSigner checks a chart against the provenance file in its artifact, as
-// --keyring asks. What is no chart has no such file, and none is requested: the
-// signer is nil then.
+// provenanceSigner verifies a chart with the provenance file in its artifact, for
+// --keyring. For an artifact that is not a chart it requests no file and returns
+// a nil signer.
 func (p *ociReconciliation) provenanceSigner(ctx context.Context, at *ociArtifact) (*verify.Signer, error) {
 	artifact, err := at.repo.manifest(ctx, at.digest)
 	if err != nil {
@@ -33,15 +33,15 @@ func (p *ociReconciliation) provenanceSigner(ctx context.Context, at *ociArtifac
 	return p.r.verifyProvenance(ctx, chosen, verificationFailure)
 }
 
-// layerChart is the chart in an artifact, in the form in which provenance files are
-// looked for.
+// layerChart returns the chart in an artifact in the form that the verification of
+// provenance files takes.
 func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resolvedChart, error) {
 	layer, err := artifact.Layer(oci.HelmChartType)
 	if err != nil {
 		return nil, err
 	}
-	// The reference decides which file has to be signed, as far as it says: an
-	// archive that was copied from elsewhere, with its signature, is another one.
+	// The reference determines the name of the signed file where it can: an archive
+	// that was copied from another repository with its signature has another name.
 	tag, _, _ := strings.Cut(at.Revision, "@")
 	build := status.Build{Name: path.Base(at.repo.Path()), Version: strings.ReplaceAll(tag, "_", "+")}
 	if !resolve.IsExact(build.Version) {
@@ -59,7 +59,7 @@ func (r *Reconciler) layerChart(at *ociArtifact, artifact *oci.Artifact) (*resol
 	}, nil
 }
 
-// carry hands an artifact to the carrier and, if it is a chart, looks for its provenance file.
+// carry passes an artifact to the carrier and, if it is a chart, looks up its provenance file.
 func (p *ociReconciliation) carry(ctx context.Context, at *ociArtifact) error {
 	if p.r.o.Carry == nil {
 		return nil

@@ -29,7 +29,7 @@ type ociReconciliation struct {
 	obj *sourcev1.OCIRepository
 }
 
-// choose finds out which artifact spec.ref selects, and whether it is signed.
+// choose resolves spec.ref to an artifact, and verifies its signature.
 func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
 	if p.r.o.List {
@@ -60,7 +60,7 @@ func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 	return p.remaining(at.Revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) }), nil
 }
 
-// remaining is what is left to do once the revision is known: nothing, if its artifact is in
+// remaining returns the remaining work once the revision is known: nil if its artifact is in
 // storage.
 func (p *ociReconciliation) remaining(revision, fingerprint string, pull func(context.Context) error) *remainder {
 	if p.reusable(fingerprint) {
@@ -86,7 +86,7 @@ func (p *ociReconciliation) remaining(revision, fingerprint string, pull func(co
 	}
 }
 
-// ociResolution is what is known before the registry is asked.
+// ociResolution returns the part of the resolution that is known without the registry.
 func ociResolution(obj *sourcev1.OCIRepository) *Resolution {
 	ref := validate.ArtifactReference(obj)
 	return &Resolution{
@@ -95,26 +95,26 @@ func ociResolution(obj *sourcev1.OCIRepository) *Resolution {
 	}
 }
 
-// ociFingerprint is equal for two artifacts with the same bytes: the revision
-// names the content, wherever it was found.
+// ociFingerprint returns a fingerprint that is equal for two artifacts with the
+// same bytes: the revision identifies the content, regardless of its location.
 func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error) {
 	return fingerprintOf(revision, obj.Spec.Ignore, obj.Spec.LayerSelector)
 }
 
-// An ociRepository is opened with the credentials of an object.
+// ociRepository is a repository that was opened with the credentials of an object.
 type ociRepository struct {
 	*oci.Repository
 	r        *Reconciler
-	identity string // equal for two that get the same answers, within one run
+	identity string // equal, within one run, for two that receive the same answers
 	scope    cache.Scope
 }
 
-// tags are all tags, fetched once per run.
+// tags returns all tags, fetched once per run.
 func (o *ociRepository) tags(ctx context.Context) ([]string, error) {
 	return o.r.tags.Do(ctx, chartKey{o.identity, "", ""}, func() ([]string, error) { return o.Tags(ctx) })
 }
 
-// manifest is that of a digest, fetched once per run.
+// manifest returns the manifest with a digest, fetched once per run.
 func (o *ociRepository) manifest(ctx context.Context, d digest.Digest) (*oci.Artifact, error) {
 	return o.r.artifacts.Do(ctx, chartKey{o.identity, "", d.String()}, func() (*oci.Artifact, error) { return o.Manifest(ctx, d) })
 }
@@ -124,7 +124,7 @@ type ociArtifact struct {
 	repo   *ociRepository
 	digest digest.Digest
 	shown  string // host/repository:tag, or @digest
-	item   string // the same for the cache, with nothing that came from a Secret
+	item   string // the same for the cache, without values of Secrets
 }
 
 func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIRepository) (*ociArtifact, error) {
@@ -149,7 +149,7 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 	return at, nil
 }
 
-// chooseArtifact fills in what spec.ref selects. With an error, that is as far as it got.
+// chooseArtifact sets in at the artifact that spec.ref selects. If it fails, at holds the part that was resolved.
 func (p *ociReconciliation) chooseArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	ref := validate.ArtifactReference(obj)
 	if e := p.asked; e != nil && e.Tag != "" {
@@ -185,7 +185,7 @@ func (at *ociArtifact) is(d digest.Digest, revision, shown string) {
 	at.digest, at.Manifest, at.Revision, at.shown, at.URL = d, d.String(), revision, shown, "oci://"+shown
 }
 
-// otherwise says what may be meant by a tag that is not there.
+// otherwise adds a hint to the error of a missing tag.
 func (o *ociRepository) otherwise(ctx context.Context, w *remarks, ref sourcev1.OCIRepositoryRef, tag string, err error) error {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):
@@ -205,7 +205,7 @@ func (o *ociRepository) otherwise(ctx context.Context, w *remarks, ref sourcev1.
 	return missing
 }
 
-// pinTag asks what a tag names, and at once for the manifest if that is needed next.
+// pinTag resolves a tag to a digest. With atOnce it also fetches the manifest, which is needed next.
 func (o *ociRepository) pinTag(ctx context.Context, tag string, atOnce bool) (digest.Digest, error) {
 	if err := oci.CheckTag(tag); err != nil {
 		return "", finding.WithCode(finding.InvalidReference, err)
@@ -261,18 +261,18 @@ func announcement(artifact *meta.Artifact, obj *sourcev1.OCIRepository) string {
 	return text
 }
 
-// maxOrigin is the longest origin that is shown. Longer ones are not readable, and
-// the API server takes no longer message of an event.
+// maxOrigin is the longest origin that is shown. A longer one is not readable, and
+// the API server limits the message of an event.
 const maxOrigin = 800
 
-// The annotations that name where an artifact was made of.
+// Annotations that name the origin of an artifact.
 const (
 	annotationSource   = "org.opencontainers.image.source"
 	annotationRevision = "org.opencontainers.image.revision"
 )
 
-// verifyArtifact makes sure that a trusted identity signed the digest, where
-// that is requested. It runs on every run, as it does for charts.
+// verifyArtifact verifies that a trusted identity signed the digest, if the
+// object requests it. It runs on every run, as for charts.
 func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
 	signer, err := p.verified(checks{
 		asked:      obj.Spec.Verify != nil,
@@ -286,8 +286,8 @@ func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OC
 	return err
 }
 
-// verifyDigest checks what spec.verify requires. The signer is nil if the trust
-// policy does not enforce anything.
+// verifyDigest performs the verification that spec.verify requires. The signer
+// is nil if the trust policy does not enforce anything.
 func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCIRepositoryVerification, at *ociArtifact) (*verify.Signer, error) {
 	v := verification{
 		provider: spec.Provider, secret: spec.SecretRef, identities: spec.MatchOIDCIdentity,
@@ -307,13 +307,13 @@ func (p *ociReconciliation) verifyDigest(ctx context.Context, spec *sourcev1.OCI
 	case !ready:
 		err = unverifiable(err.Error(), err) // a missing Secret is no reason to trust the artifact
 	case v.provider == providerCosign && v.secret != nil && errors.As(err, &refused):
-		// Flux says no more than this of any failure.
+		// Flux reports every such failure with this text.
 		err = fmt.Errorf("no matching signatures were found for '%s': %w", v.subject, reasonOf(err))
 	}
 	return nil, verificationFailure(fmt.Errorf("failed to verify the signature using provider '%s': %w", v.label(), err))
 }
 
-// reasonOf leaves out of a refusal that nothing matches.
+// reasonOf returns the reason for a refusal, without the text that no signature matches.
 func reasonOf(err error) error {
 	if refused, ok := errors.AsType[*verify.RefusedError](err); ok && refused.Err != nil {
 		return refused.Err

@@ -18,8 +18,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// operated is the HelmRelease of Flux 1 that the object follows from, nil for all others. What the operator does otherwise than
-// source-controller is asked of it: no field of a manifest can say so.
+// operated returns the HelmRelease of Flux 1 from which the object was derived, nil for all other objects. Where the operator
+// differs from source-controller, the code asks this function: no field of a manifest can express it.
 func (p *reconciliation) operated() *operator.HelmRelease {
 	if p.adm.Object.Origin == nil {
 		return nil
@@ -27,7 +27,7 @@ func (p *reconciliation) operated() *operator.HelmRelease {
 	return p.r.inventory.Operated(p.adm.Object.Origin)
 }
 
-// operatedOptions are what the operator would fetch a repository with.
+// operatedOptions returns the options with which the operator would fetch a repository.
 func (p *gitReconciliation) operatedOptions(hr *operator.HelmRelease, o git.Options) (git.Options, error) {
 	chart := &hr.Spec.Chart
 	o.Ref = git.Ref{Any: chart.RefOr(operator.DefaultRef)}
@@ -42,7 +42,7 @@ func (p *gitReconciliation) operatedOptions(hr *operator.HelmRelease, o git.Opti
 	return o, nil
 }
 
-// operatedFiles keeps everything but the files of version control: the operator knows no other rules.
+// operatedFiles keeps all files except those of version control: the operator has no other rules.
 func operatedFiles() tree.Filter { return tree.VCSRules().Choose }
 
 func readsOutside(hr *operator.HelmRelease) bool {
@@ -52,8 +52,8 @@ func readsOutside(hr *operator.HelmRelease) bool {
 	return slices.ContainsFunc(hr.Spec.ValuesFrom, func(from operator.ValuesFromSource) bool { return from.ChartFileRef != nil })
 }
 
-// missingDependencies are what a chart requires and has to be fetched for it. A chart of a HelmRelease of Flux 1 loses what it
-// contains of that, unless the release says otherwise: then it has to be complete.
+// missingDependencies returns the dependencies that must be fetched for a chart. For a HelmRelease of Flux 1 they replace the
+// vendored ones, unless the release sets skipDepUpdate: then the chart must be complete.
 func (p *chartReconciliation) missingDependencies(c *helmchart.Chart) (missing []*helmchart.Dependency, warned []string, err error) {
 	hr := p.operated()
 	if hr == nil {
@@ -74,8 +74,8 @@ func (p *chartReconciliation) missingDependencies(c *helmchart.Chart) (missing [
 	return missing, nil, nil
 }
 
-// warnUnlocked warns of dependencies of a HelmRelease of Flux 1 that are other ones than the lock file of the chart has: the operator
-// does not read it.
+// warnUnlocked warns about dependencies of a HelmRelease of Flux 1 whose version differs from the chart's lock file, which the
+// operator does not read.
 func (p *chartReconciliation) warnUnlocked(c *helmchart.Chart, list []*dependency) {
 	if p.operated() == nil {
 		return
@@ -91,7 +91,7 @@ func (p *chartReconciliation) warnUnlocked(c *helmchart.Chart, list []*dependenc
 	}
 }
 
-// warnIgnored warns of files of a chart of a HelmRelease of Flux 1 that the same chart would not have in Flux 2.
+// warnIgnored warns about files in a chart of a HelmRelease of Flux 1 that the same chart would not have in Flux 2.
 func (p *chartReconciliation) warnIgnored(ctx context.Context, root *os.Root, dir string) error {
 	rules, err := p.r.sourceRules.Do(ctx, root.Name(), func() (*tree.Rules, error) {
 		return tree.SourceRules(ctx, root, "", tree.Options{Filter: operatedFiles()})
