@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
-// Confide remembers what is not printed of an object: the texts, and the object as it may be shown, nil for one that
-// only differs by these texts.
+// Confide records texts of the object that must not be printed, and the object as it may be shown. shown is nil if
+// the object may be shown apart from these texts.
 func (o *Object) Confide(texts []string, shown map[string]any) {
 	for _, t := range texts {
 		if t != "" && !slices.Contains(o.confidential, t) {
@@ -23,7 +23,7 @@ func (o *Object) Confide(texts []string, shown map[string]any) {
 	o.Secrets.Add(texts...)
 }
 
-// Shown is what may be shown of an object, whose content is given.
+// Shown returns the form of the object that may be shown, or content if Confide recorded no such form.
 func (o *Object) Shown(content map[string]any) map[string]any {
 	if o.shown != nil {
 		return o.shown
@@ -31,13 +31,13 @@ func (o *Object) Shown(content map[string]any) map[string]any {
 	return content
 }
 
-// Confidential returns the texts that are not printed of the object.
+// Confidential returns the texts of the object that must not be printed.
 func (o *Object) Confidential() []string { return o.confidential }
 
 // Tainted reports whether a part of the object came from a Secret or was encrypted.
 func (o *Object) Tainted() bool { return len(o.confidential) > 0 || o.shown != nil }
 
-// Conceal copies a document of the object without what is not printed.
+// Conceal returns a copy of a document of the object without its confidential texts and the secrets of the run.
 func (o *Object) Conceal(document any) any {
 	given, _ := document.(map[string]any)
 	switch {
@@ -56,13 +56,13 @@ func (o *Object) Conceal(document any) any {
 	return document
 }
 
-// ConcealText does the same to a message.
+// ConcealText returns a message without the confidential texts of the object and the secrets of the run.
 func (o *Object) ConcealText(text string) string {
 	return o.Secrets.Text(conceal.Within(text, o.confidential))
 }
 
-// Mute says that no message about what is wrong with the object quotes these values, which are in its content. They are no
-// secrets elsewhere. Nor is a field quoted that has one inside of a word: the word would show it.
+// Mute keeps values out of every message about a fault of the object, whose content contains them. They are not secrets
+// in other objects. A field with such a value inside a word is not quoted either: the rest of the word would reveal it.
 func (o *Object) Mute(values []string, content map[string]any) {
 	if len(values) == 0 {
 		return
@@ -76,15 +76,15 @@ func (o *Object) Mute(values []string, content map[string]any) {
 	})
 }
 
-// Muted returns what Mute was given.
+// Muted returns the values and fields that Mute recorded.
 func (o *Object) Muted() []string { return o.muted }
 
-// ConcealError conceals texts in a message about what is wrong with the object.
+// ConcealError is ConcealText for a message about a fault of the object: it conceals the muted values too.
 func (o *Object) ConcealError(text string) string {
 	return o.ConcealText(conceal.Within(text, conceal.Forms(o.muted)))
 }
 
-// ConcealStatus does it to every text of a status but the words that programs look for.
+// ConcealStatus conceals every text of a status except type, status and reason, which programs compare.
 func (o *Object) ConcealStatus(status any) any {
 	return conceal.Fields(status, func(key, text string) string {
 		switch key {
@@ -97,7 +97,7 @@ func (o *Object) ConcealStatus(status any) any {
 	})
 }
 
-// Called is how an object is called where people see it: what its name is made of may have come from a Secret.
+// Called returns the kind, namespace and name under which the object is shown: parts of them may have come from a Secret.
 func (o *Object) Called() (kind, namespace, name string) {
 	kind, namespace, name = o.Kind, o.Namespace, o.Name
 	_, shownKind, shownNamespace, shownName := Identify(o.Shown(o.Content))
@@ -109,7 +109,7 @@ func (o *Object) Called() (kind, namespace, name string) {
 			*field.text = leaf(field.shown)
 		}
 	}
-	if o.Origin != nil { // its name is made of that one's
+	if o.Origin != nil { // its name is derived from the name of its origin
 		namespace, name = o.Origin.calledIn(namespace), o.Origin.calledIn(name)
 	}
 	return kind, namespace, name
@@ -125,7 +125,7 @@ func (o *Object) calledIn(text string) string {
 	return text
 }
 
-// overlay takes from shown what differs from content there, wherever the document still has what content has.
+// overlay returns document with the parts of shown that differ from content, wherever document still equals content.
 func overlay(document, content, shown any) any {
 	if reflect.DeepEqual(content, shown) {
 		return document
@@ -145,7 +145,7 @@ func overlay(document, content, shown any) any {
 			case visible:
 				m[k] = overlay(e, c[k], other)
 			case given:
-				m[conceal.Hidden] = conceal.Hidden // the key itself is made of it
+				m[conceal.Hidden] = conceal.Hidden // the key itself contains the secret
 			default:
 				m[k] = e
 			}
@@ -166,7 +166,7 @@ func overlay(document, content, shown any) any {
 	return leaf(shown)
 }
 
-// leaf is a field of which a part is not shown. What an expression makes of the sign for that is not shown either.
+// leaf returns the visible form of a partly concealed field. Without a mark for that part the whole field is concealed.
 func leaf(shown any) string {
 	if text, ok := shown.(string); ok && strings.Contains(text, conceal.Hidden) {
 		return text
@@ -174,8 +174,8 @@ func leaf(shown any) string {
 	return conceal.Hidden
 }
 
-// Taints lists what is in an object and not in the object as it is shown: the parts of each field that differs, and the
-// whole field where a part says too little to be looked for.
+// Taints lists the texts of content that are missing from shown: the concealed parts of each field that differs, and
+// the whole field if a part is too common to be searched for.
 func Taints(content, shown any) []string {
 	var texts []string
 	taints(content, shown, func(text string) {

@@ -22,38 +22,38 @@ const (
 	// maxDepth bounds nesting. Real objects stay below 30, CRDs below 100.
 	maxDepth = 1000
 
-	// maxExpansion bounds what aliases may expand to, in bytes and values together.
+	// maxExpansion is the limit of the expanded aliases of a document, in bytes and values together.
 	maxExpansion = 8 << 20
 
-	// maxSurplus bounds what the aliases of all documents together expand to beyond their text.
+	// maxSurplus is the limit of the expanded aliases of all documents together, beyond the length of their text.
 	maxSurplus = 4 * maxExpansion
 )
 
-// document is one YAML or JSON document. Its text is kept. The tree of a small one is not, which costs a few times as much
-// memory: positions are needed only for findings.
+// document is one YAML or JSON document. It keeps its text. The tree of a small document is not kept, because it
+// takes a few times as much memory and positions are needed only for findings.
 type document struct {
 	file      string
 	text      []byte
-	line, col int // of the first byte, counted from 0
+	line, col int // position of the first byte, counted from 0
 	json      bool
 	whole     []byte // the text of the file
 	index     int    // of the document in it
 
 	trees sync.Mutex
-	read  weak.Pointer[yaml.Node] // what was parsed last, as long as there is memory for it
-	large *parsed                 // what was parsed of a large document, of which no second parse is cheap
+	read  weak.Pointer[yaml.Node] // the tree parsed last, until the garbage collector frees it
+	large *parsed                 // the tree of a large document, which is expensive to parse twice
 
-	// ignores are the comments about findings, of all objects in it, read on first use.
+	// ignores returns the helmsrc:ignore comments of all objects in the document. It reads them on first use.
 	ignores func() []finding.Ignore
 
 	early            *parsed // nil if it was not read ahead
 	checked, decoded bool
 	checkErr, err    error
-	surplus          int // so much larger than its text the document is with its aliases expanded
+	surplus          int // how much expanded aliases make the document larger than its text
 	value            any
 }
 
-// documents cuts a chunk into documents. That is one, except for JSON, where values may follow each other.
+// documents cuts a piece of a stream into documents. A piece of YAML is one document; JSON values may follow each other.
 func documents(file string, c edit.Piece) iter.Seq[*document] {
 	text, line := c.Text, c.Line
 	text = bytes.TrimPrefix(text, bomUTF8)
@@ -89,7 +89,7 @@ func (d *document) errorAt(n *yaml.Node, msg string) *ParseError {
 	return &ParseError{Pos: d.pos(n), Msg: msg}
 }
 
-// root is the tree with positions. It is parsed again where it is no longer there.
+// root returns the tree with positions. It parses the document again if the tree was freed.
 func (d *document) root() (*yaml.Node, error) {
 	d.trees.Lock()
 	defer d.trees.Unlock()
@@ -121,8 +121,8 @@ func (d *document) parse() (*yaml.Node, error) {
 	} else if err != nil {
 		return nil, d.syntaxError(err)
 	}
-	// A decoder stops after one document and says nothing about text that follows, a line with less indentation for
-	// one. Without this that text would be lost silently.
+	// The decoder stops after one document and does not report text that follows, such as a line with less
+	// indentation. Without this check that text would be lost silently.
 	if err := dec.Decode(new(yaml.Node)); err == nil {
 		return nil, d.syntaxError(errors.New("a second document without a separator"))
 	} else if !errors.Is(err, io.EOF) {
@@ -134,7 +134,7 @@ func (d *document) parse() (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// object is the value at a path that leads to an object. Its types are those of JSON.
+// object returns the object at a path of the document, in the types of JSON.
 func (d *document) object(tree *yaml.Node, path []any) (map[string]any, error) {
 	if !d.decoded {
 		d.decoded = true
@@ -165,7 +165,7 @@ func (d *document) decode(tree *yaml.Node) (any, error) {
 	return v, nil
 }
 
-// valueError is for text that is well formed but has no meaning as JSON, such as .nan or a list as a key.
+// valueError returns the error of well-formed text that has no equivalent in JSON, such as .nan or a list as a key.
 func (d *document) valueError(tree *yaml.Node, err error) error {
 	e := d.errorAt(tree, plainMessage(err))
 	if bad := unsupported(tree); bad != nil {
@@ -187,7 +187,7 @@ func kindOfValue(n *yaml.Node) string {
 	return n.Value
 }
 
-// plainMessage takes the library's names, its idea of the line and what it quotes off a message.
+// plainMessage returns the message of a library's error without the library's names, line number and quoted text.
 func plainMessage(err error) string { return trimmedMessage(unquoted(err).Error()) }
 
 func trimmedMessage(msg string) string {

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// FileError is a file or directory that cannot be read at all.
+// FileError reports a file or directory that cannot be read at all.
 type FileError struct {
 	Name string
 	Err  error
@@ -19,48 +19,48 @@ func (e *FileError) Error() string { return e.Name + ": " + e.Err.Error() }
 
 func (e *FileError) Unwrap() error { return e.Err }
 
-// ParseError is a file that cannot be read as manifests. Nothing of that file is used.
+// ParseError reports a file, or a document or object of it, that cannot be read as manifests.
 type ParseError struct {
 	Pos  Pos
 	Msg  string
 	hint string
 	line Excerpt
-	code finding.Code // of one that is not finding.Syntax
+	code finding.Code // if it is not finding.Syntax
 
-	syntax     bool // it is not YAML, or JSON
+	syntax     bool // the file is neither YAML nor JSON
 	ofDocument bool // the other documents of the file can be read
 }
 
-// Excerpt is the line that cannot be read.
+// Excerpt returns the line that cannot be read.
 func (e *ParseError) Excerpt() Excerpt {
 	return Excerpt{e.Pos, e.line.Before, e.line.Marked, e.line.After}
 }
 
 func (e *ParseError) Error() string { return e.Pos.String() + ": " + e.Msg }
 
-// Unplaced is the error without the file that it is in: a status says nothing of files.
+// Unplaced returns the message without the file: a status does not name files.
 func (e *ParseError) Unplaced() string { return e.Msg }
 
-// Syntax distinguishes a file that is not YAML from one without objects.
+// Syntax reports whether the text is not YAML, as opposed to a file without objects.
 func (e *ParseError) Syntax() bool { return e.syntax }
 
-// Hint offers a way out where the mistake is a known one.
+// Hint suggests a fix if the mistake is a known one.
 func (e *ParseError) Hint() string { return e.hint }
 
-// Finding is what is wrong if it can be read: the kind of an object, which the rest of the file has nothing to do with; else "".
+// Finding returns the code of a fault of a single object, such as an unknown kind, or "" if the file cannot be read.
 func (e *ParseError) Finding() finding.Code { return e.code }
 
-// DuplicateError is an object that is there more than once. None of them is used: which one was meant is not for a
-// program to guess.
+// DuplicateError reports an object that is defined more than once. No definition is used: the program cannot know
+// which one was meant.
 type DuplicateError struct {
 	Kind, Namespace, Name string
 	Places                []Pos
 
-	built []string // what built each of them, "" for one that is as it was written
+	built []string // the Kustomization that built each definition, "" if it is as written
 	last  *Object
 }
 
-// Hint offers a way out where kustomizations are the reason.
+// Hint suggests a solution if kustomizations are the reason, or the hint of a partial object.
 func (e *DuplicateError) Hint() string {
 	if len(slices.Compact(slices.Clone(e.built))) < 2 {
 		return e.last.PartHint()
@@ -68,7 +68,7 @@ func (e *DuplicateError) Hint() string {
 	return "leave it out of one of them, or, if they belong to different clusters, name the directory of one with -f"
 }
 
-// Excerpt is the line with the name of the last one.
+// Excerpt returns the line with the name of the last definition.
 func (e *DuplicateError) Excerpt() Excerpt { return e.last.Excerpt("metadata", "name") }
 
 func (e *DuplicateError) Error() string {
@@ -84,7 +84,7 @@ func (e *DuplicateError) Error() string {
 		strings.Join(places[:last], ", "), places[last])
 }
 
-// Finding is what is wrong with a reference to them.
+// Finding returns the code of a reference to such an object.
 func (e *DuplicateError) Finding() finding.Code {
 	if e.Kind == "Secret" {
 		return finding.InvalidSecret
@@ -92,22 +92,22 @@ func (e *DuplicateError) Finding() finding.Code {
 	return finding.UnusableSource
 }
 
-// Unplaced is the error without the files that the object is in.
+// Unplaced returns the message without the files of the definitions.
 func (e *DuplicateError) Unplaced() string {
 	return fmt.Sprintf("%s %s/%s is defined %d times", e.Kind, e.Namespace, e.Name, len(e.Places))
 }
 
-// NotFoundError is a reference to an object that is neither in the input nor beside it. Its text is the API server's.
+// NotFoundError reports a reference to an object that is neither in the input nor beside it. Its text is the API server's.
 type NotFoundError struct {
 	Group, Kind, Namespace, Name string
-	// InCluster reports that the cluster will have it all the same: it is encrypted, or something makes it there.
+	// InCluster is true if the cluster has the object anyway: it is encrypted, or a controller creates it.
 	InCluster bool
-	// Field is where the reference could name another namespace, "" if it cannot leave its own.
+	// Field is the field that could name another namespace, "" if the reference cannot leave its own.
 	Field string
-	// Unread is true where a file of the input that names the object cannot be read: the object may be in it.
+	// Unread is true if the object may be in a file of the input that cannot be read, or in a namespace that is not fully known.
 	Unread bool
 
-	known   string // what is known of it
+	known   string // a known fact about the object, for the hint
 	suggest func() (text, namespace string)
 }
 
@@ -119,7 +119,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s %q not found", resource, e.Name)
 }
 
-// Finding is what is wrong with the reference.
+// Finding returns the code of the reference.
 func (e *NotFoundError) Finding() finding.Code {
 	switch e.Kind {
 	case "Secret", "ServiceAccount":
@@ -128,7 +128,7 @@ func (e *NotFoundError) Finding() finding.Code {
 	return finding.MissingSource
 }
 
-// Elsewhere says where something similar is, or "": then it may be in the cluster alone.
+// Elsewhere reports where a similar object was seen, or "" if the object may exist in the cluster alone.
 func (e *NotFoundError) Elsewhere() string {
 	if e.suggest == nil {
 		return e.known
@@ -143,12 +143,12 @@ func (e *NotFoundError) Elsewhere() string {
 	}
 }
 
-// Hint says where something like it was seen, or what to do.
+// Hint reports where a similar object was seen, or else which file to add.
 func (e *NotFoundError) Hint() string {
 	return cmp.Or(e.Elsewhere(), "add the file that holds "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
 }
 
-// SecretError is a Secret or ConfigMap that the API server would refuse. It names keys, never values.
+// SecretError reports a Secret or ConfigMap that the API server would refuse. It names keys, never values.
 type SecretError struct {
 	Kind, Namespace, Name string
 	Pos                   Pos
@@ -158,18 +158,18 @@ type SecretError struct {
 
 func (e *SecretError) Error() string { return e.Pos.String() + ": " + e.Unplaced() }
 
-// Unplaced is the error without the file that it is in.
+// Unplaced returns the message without the file.
 func (e *SecretError) Unplaced() string {
 	return fmt.Sprintf("%s %s/%s: %s", e.Kind, e.Namespace, e.Name, e.Msg)
 }
 
-// Finding is what is wrong.
+// Finding returns [finding.InvalidSecret].
 func (*SecretError) Finding() finding.Code { return finding.InvalidSecret }
 
-// Hint offers a way out where the mistake is a known one.
+// Hint suggests a fix if the mistake is a known one.
 func (e *SecretError) Hint() string { return e.hint }
 
-// plural is the resource name of a kind, as the CRDs declare it.
+// plural returns the resource name of a kind, as the CRDs declare it.
 func plural(kind string) string {
 	lower := strings.ToLower(kind)
 	if stem, ok := strings.CutSuffix(lower, "y"); ok {

@@ -10,22 +10,22 @@ import (
 	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
-// Excerpt is a line of a file, with the part that a finding is about. It is never one that may contain a value
-// of a Secret: those have the place only.
+// Excerpt is a line of a file with the part that a finding is about. It never quotes a line that may contain a value
+// of a Secret: such an excerpt has the position only.
 type Excerpt struct {
 	Pos                   Pos
 	Before, Marked, After string
 }
 
-// maxExcerpt is the longest line that is quoted. Each finding has a line of its own: a list in one line would be kept,
-// searched for secrets and printed as often as there are findings in it.
+// maxExcerpt is the length in bytes of the longest line that is quoted. Each finding has its own copy: a list in one
+// line would be kept, searched for secrets and printed once for every finding in it.
 const maxExcerpt = 4 << 10
 
-// Excerpt finds the line of a field as Position finds its place, in a patch if that set it. Marked is the key with its value if
-// that stands on the same line, and the key of the nearest parent if the field is not there.
+// Excerpt returns the line of a field at its Position, in a patch if a patch set the field. Marked is the key, with
+// its value if it is on the same line, or the key of the nearest parent if the field does not exist.
 func (o *Object) Excerpt(path ...any) Excerpt { return o.find(path, true) }
 
-// find returns the place of a field, quoted with its line: that takes time in proportion to the file.
+// find returns the position of a field, and with quoted also its line, which takes time in proportion to the file.
 func (o *Object) find(path []any, quoted bool) Excerpt {
 	if o.Origin != nil {
 		return o.Origin.find(o.originPath(path), quoted)
@@ -36,7 +36,7 @@ func (o *Object) find(path []any, quoted bool) Excerpt {
 	return o.written(path, quoted)
 }
 
-// Written is the line of a field where the object is written, whatever patches make of it.
+// Written returns the line of a field in the file of the object, without regard to patches.
 func (o *Object) Written(path ...any) Excerpt { return o.written(path, true) }
 
 func (o *Object) written(path []any, quoted bool) Excerpt {
@@ -60,9 +60,9 @@ func (o *Object) written(path []any, quoted bool) Excerpt {
 	return o.at.doc.excerpt(e.Pos, found, value)
 }
 
-// alone reports whether the lines of an object belong to no other one. That is so in a document of its own, and in
-// a list whose items stand below each other. Values of a release and variables of a Kustomization may be passwords;
-// they are not quoted from a line with other fields.
+// alone reports whether the lines of an object belong to no other object. This holds for a document with one object,
+// and for a list whose items are below each other. Values of a release and variables of a Kustomization may be
+// passwords; they are not quoted from a line with other fields.
 func (l location) alone(root *yaml.Node, o *Object) bool {
 	if (o.Group() == ReleaseGroup || o.Group() == KustomizeGroup) && hasFlow(locate(root, l.path), root) {
 		return false
@@ -100,8 +100,8 @@ func mentionsSecret(text []byte) bool {
 	}
 }
 
-// locateValue is locate, with the value where the whole path is there. An index in a text of several lines is a line of it, a node
-// without a kind.
+// locateValue is locate, and also returns the value if the whole path exists. An index into a block of text selects a
+// line of it, returned as a node without a kind.
 func locateValue(root *yaml.Node, path []any) (found, value *yaml.Node) {
 	found, value = root, root
 	for _, step := range path {
@@ -158,7 +158,7 @@ func byteOffset(line string, column int) int {
 	return at
 }
 
-// scalarLength is how many characters of a line a scalar has, 0 if that is not known.
+// scalarLength returns how many bytes of a line a scalar takes, 0 if that is not known.
 func scalarLength(text string, n *yaml.Node) int {
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:
@@ -184,7 +184,7 @@ func keyLength(text string) int {
 	return min(1, len(text))
 }
 
-// lineOf is the excerpt of a place in a file that is no document, because it cannot be parsed.
+// lineOf returns the excerpt of a position in a file that cannot be parsed and so has no documents.
 func lineOf(pos Pos, data []byte) Excerpt {
 	e := Excerpt{Pos: pos}
 	if pos.Line == 0 {

@@ -11,26 +11,26 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Groups of Flux of which only the versions are looked at.
+// API groups of Flux of whose objects only the version is checked.
 const (
 	ImageGroup        = "image.toolkit.fluxcd.io"
 	NotificationGroup = "notification.toolkit.fluxcd.io"
 
-	// OperatorGroup is that of an operator that installs Flux, and makes objects of templates.
+	// OperatorGroup is the group of the Flux Operator, which installs Flux and creates objects from templates.
 	OperatorGroup = "fluxcd.controlplane.io"
 )
 
-// FluxNote is a version of Flux that the input installs, and where it says so.
+// FluxNote is a version of Flux that the input installs, and its position.
 type FluxNote struct {
 	Version string
 	Pos     Pos
 }
 
-// FluxVersions lists the versions of Flux that the input installs: those of the files that flux bootstrap writes, of
-// FluxInstances, and of the sources that Flux itself is published in. Each is there once, as it is written.
+// FluxVersions lists the versions of Flux that the input installs: in the files that flux bootstrap writes, in
+// FluxInstances, and in the sources that Flux itself is published in. Each version appears once, as it is written.
 func (s *Set) FluxVersions() []FluxNote { return s.flux }
 
-// installed is the version of Flux that a source installs, or that a release of the chart flux-instance sets; "" for anything else.
+// installed returns the version of Flux that a source installs, or that a release of the chart flux-instance sets, else "".
 func installed(o *Object) string {
 	of := func(path ...any) string { return At[string](o.Content["spec"], path...) }
 	url := strings.TrimSuffix(of("url"), ".git")
@@ -43,17 +43,17 @@ func installed(o *Object) string {
 	return ""
 }
 
-// Versioned lists the objects of Flux that take no part in a run, and of which only the API version can be judged.
+// Versioned lists the objects of Flux that the run does not resolve. Only their API version can be checked.
 func (s *Set) Versioned() []*Object { return s.versioned }
 
-// Content reads one of the objects of [Set.Versioned].
+// Content reads the content of an object of [Set.Versioned].
 func (s *Set) Content(o *Object) (map[string]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.contentOf(o)
 }
 
-// maxComponentsHead is where the comment with the version stands in what flux bootstrap and flux install write: at the top.
+// maxComponentsHead is the length in bytes of the head of a file in which flux bootstrap and flux install write the version.
 const maxComponentsHead = 4 << 10
 
 var (
@@ -65,8 +65,8 @@ var (
 	})
 )
 
-// components notes the version of Flux that is in the text of a file: one that flux bootstrap or flux install wrote, a kustomization file
-// that takes the manifests of Flux from elsewhere, or the values of the chart that makes a FluxInstance.
+// components notes the version of Flux in the text of a file: a file that flux bootstrap or flux install wrote, a
+// kustomization file that includes the manifests of Flux by URL, or the values of the chart that creates a FluxInstance.
 func (s *Set) components(name string, data []byte) {
 	var m []int
 	switch head := data[:min(len(data), maxComponentsHead)]; {
@@ -94,7 +94,7 @@ func (s *Set) install(n FluxNote) {
 
 func isInstance(o *Object) bool { return o.Kind == "FluxInstance" && o.Group() == OperatorGroup }
 
-// isVersioned reports whether it is only the API version of an object that can be judged.
+// isVersioned reports whether only the API version of an object can be checked.
 func isVersioned(o *Object) bool {
 	switch o.Group() {
 	case ImageGroup:

@@ -8,12 +8,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// recipe is how a controller in the cluster makes Secrets or ConfigMaps of an object.
+// recipe describes how a controller in the cluster creates Secrets or ConfigMaps from an object.
 type recipe struct {
 	group, kind string
 	makes       string
-	names       []string // fields with the name, the first that is there counts; * is every element of a list
-	namespace   string   // the field with the namespace, "" for that of the object
+	names       []string // fields with the name, the first that exists counts; * is every element of a list
+	namespace   string   // the field with the namespace, "" for the object's own
 	suffix      string   // added to the name
 	anywhere    bool     // in the namespaces that have certain labels, which only the cluster knows
 }
@@ -24,7 +24,7 @@ const (
 	ownName    = "metadata.name"
 )
 
-// recipes are the controllers that people use, a line for each thing that one makes.
+// recipes are the recipes of widely used controllers, one entry per generated object.
 var recipes = []recipe{
 	{group: "bitnami.com", kind: "SealedSecret", makes: aSecret, names: []string{"spec.template.metadata.name", ownName}},
 	{group: "external-secrets.io", kind: "ExternalSecret", makes: aSecret, names: []string{"spec.target.name", ownName}},
@@ -59,17 +59,17 @@ var recipes = []recipe{
 	{group: "rabbitmq.com", kind: "RabbitmqCluster", makes: aSecret, names: []string{ownName}, suffix: "-default-user"},
 	{group: "elasticsearch.k8s.elastic.co", kind: "Elasticsearch", makes: aSecret, names: []string{ownName}, suffix: "-es-elastic-user"},
 	{group: "infra.contrib.fluxcd.io", kind: "Terraform", makes: aSecret, names: []string{"spec.writeOutputsToSecret.name"}},
-	// Crossplane's, of whatever kind.
+	// Crossplane, for an object of any kind.
 	{makes: aSecret, names: []string{"spec.writeConnectionSecretToRef.name"}, namespace: "spec.writeConnectionSecretToRef.namespace"},
 }
 
-// maxGenerated bounds what one object may make.
+// maxGenerated is the limit of Secrets and ConfigMaps that one object may generate.
 const maxGenerated = 100
 
-// Generated is a Secret or a ConfigMap that a controller in the cluster makes.
+// Generated is a Secret or a ConfigMap that a controller in the cluster creates.
 type Generated struct{ Kind, Namespace, Name string }
 
-// A Generator is an object of which a controller in the cluster makes something.
+// A Generator is an object from which a controller in the cluster creates a Secret or a ConfigMap.
 type Generator struct {
 	Object    *Object
 	Generates Generated
@@ -100,14 +100,14 @@ func generatedBy(o *Object, text func(path ...any) string) []Generator {
 	return list
 }
 
-// GeneratedBy lists what controllers in the cluster make of an object that was built.
+// GeneratedBy lists the objects that controllers in the cluster create from an object of a build.
 func GeneratedBy(content map[string]any) []Generator {
 	o := new(Object)
 	o.APIVersion, o.Kind, o.Namespace, o.Name = Identify(content)
 	return generatedBy(o, textsOf(content))
 }
 
-// Generators lists the objects of a file of which something is made.
+// Generators lists the objects of the file from which controllers create Secrets and ConfigMaps.
 func (f *File) Generators() []Generator { return f.batch.generated }
 
 func (s *Set) addGenerated(list []Generator) {
@@ -116,7 +116,7 @@ func (s *Set) addGenerated(list []Generator) {
 	}
 }
 
-// namesAt are the texts of a field that are not empty.
+// namesAt returns the texts of a field that are not empty.
 func namesAt(field string, text func(path ...any) string) []string {
 	steps := func(field string) (path []any) {
 		for step := range strings.SplitSeq(field, ".") {
@@ -149,7 +149,7 @@ func nodeTexts(n *yaml.Node) func(path ...any) string {
 	}
 }
 
-// generator is what makes objects that exist only in the cluster, nil for nothing that is known.
+// generator returns the object from which a controller in the cluster creates k, nil if no such object is known.
 func (s *Set) generator(k key) *Object {
 	for _, set := range append([]*Set{s}, s.others()...) {
 		if o := cmp.Or(set.generated[Generated{k.kind, k.namespace, k.name}], set.generated[Generated{k.kind, "", k.name}]); o != nil {

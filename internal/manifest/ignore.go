@@ -9,11 +9,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// ignoreMark begins what a comment says about findings: `# helmsrc:ignore HS012,HS013 why`.
+// ignoreMark begins a comment that silences findings: `# helmsrc:ignore HS012,HS013 why`.
 const ignoreMark = "helmsrc:ignore"
 
-// Ignores lists the comments in an object. One that speaks for the line on which the object begins, or for that of its
-// name, speaks for the whole object.
+// Ignores lists the helmsrc:ignore comments in an object. A comment for the line on which the object begins, or for
+// the line of its name, applies to the whole object.
 func (o *Object) Ignores() []finding.Ignore {
 	if o.Origin != nil {
 		return o.Origin.Ignores()
@@ -35,7 +35,7 @@ func (o *Object) Ignores() []finding.Ignore {
 	return list
 }
 
-// lines is the range of lines in the file that belong to an object: of the document, or up to the next item.
+// lines returns the range of lines in the file that belong to an object: the whole document, or up to the next item.
 func (l location) lines(begin int) (first, last int) {
 	endless := l.doc.line + bytes.Count(l.doc.text, []byte("\n")) + 2
 	if len(l.path) == 0 {
@@ -53,8 +53,8 @@ func (l location) lines(begin int) (first, last int) {
 	return begin, endless
 }
 
-// readIgnores reads the comments of a document, line by line. Comments on lines of their own apply to the first line after them
-// that is no comment.
+// readIgnores reads the comments of a document, line by line. A comment on its own line applies to the next line that
+// is not empty or a comment.
 func (d *document) readIgnores() []finding.Ignore {
 	var all, waiting []finding.Ignore
 	var texts []edit.Span
@@ -93,7 +93,7 @@ func (d *document) readIgnores() []finding.Ignore {
 	return append(all, waiting...)
 }
 
-// splitComment cuts a line where its comment begins: at a # after a space, or at the start, that is no text.
+// splitComment cuts a line where an ignore comment, or a comment on its own line, begins. A # inside a text does not count.
 func splitComment(line string, isText func(int) bool) (content, comment string) {
 	for at := 0; at < len(line); {
 		n := strings.Index(line[at:], "#")
@@ -111,13 +111,13 @@ func splitComment(line string, isText func(int) bool) (content, comment string) 
 	return line, ""
 }
 
-// ignoring reports whether a comment silences something, and what.
+// ignoring reports whether a comment silences findings, and returns the text after the mark.
 func ignoring(comment string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(strings.TrimLeft(comment, "# \t"), ignoreMark)
 	return rest, ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 }
 
-// ignoredCodes are the words up to the first that does not belong to a list: the rest is the reason.
+// ignoredCodes returns the codes of a list separated by commas. The words after the list are the reason.
 func ignoredCodes(text string) (codes []string, reason string) {
 	fields := strings.Fields(text)
 	for i, field := range fields {

@@ -16,52 +16,52 @@ import (
 	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
-// File is a file of the input that was read, before its objects are in a set. The Input makes it and keeps it: several
-// sets share it, so that nothing changes it.
+// File is a file of the input after parsing, before its objects are added to a set. The Input creates it and owns it:
+// several sets share it, so it must not change.
 type File struct {
-	Name   string // as positions say it
-	Walked bool   // found in a directory: no one named the file itself
+	Name   string // as positions name it
+	Walked bool   // found in a directory: the user did not name the file itself
 
 	offered       bool // need not be a manifest
 	referenceOnly bool // in a lookup directory, and not passed
 	data          []byte
 
-	batch  batch // of what can be read
+	batch  batch // the objects that can be read
 	skips  []Skip
-	unread error // why the file is skipped, nil for one that is no manifest
+	unread error // why the file is skipped, nil if it is not
 	errs   []error
 }
 
-// Objects lists what may matter to a caller that builds kustomizations: the objects that are kept, Kustomizations, and
-// those that are kept for references.
+// Objects lists the objects that a build of kustomizations may need: the Kustomizations, the kept objects, and the
+// objects that are kept for references.
 func (f *File) Objects() []*Object {
 	return slices.Concat(f.batch.kustomizations, f.batch.objects, f.batch.data)
 }
 
-// ReferenceOnly reports whether the file was only read so that others can refer to what is in it.
+// ReferenceOnly reports whether the file was read only so that references to its objects can be resolved.
 func (f *File) ReferenceOnly() bool { return f.referenceOnly }
 
 // Kustomizations lists the Kustomizations of Flux.
 func (f *File) Kustomizations() []*Object { return f.batch.kustomizations }
 
-// Operators lists the ResourceSets, and what they take their inputs from, without their content.
+// Operators lists the ResourceSets and their input providers, without their content.
 func (f *File) Operators() []*Object { return f.batch.operators }
 
 // Instances lists the FluxInstances of the operator, without their content.
 func (f *File) Instances() []*Object { return f.batch.instances }
 
-// Text is what is in the file, nil for one that cannot be read.
+// Text returns the decoded text of the file, nil if it cannot be read.
 func (f *File) Text() []byte { return f.batch.text }
 
-// Data is the file, byte for byte, nil if it was not kept. It is shared.
+// Data returns the bytes of the file, nil if they were not kept. The result is shared and must not be changed.
 func (f *File) Data() []byte {
 	if len(f.data) > maxFileSize {
-		return nil // and not all of it
+		return nil // only a part of it was read
 	}
 	return f.data
 }
 
-// Mentions reports whether a word is in the text of the file, or may be: it cannot be read.
+// Mentions reports whether the text of the file contains a word, or may contain it because the file cannot be read.
 func (f *File) Mentions(word string) bool {
 	return len(f.errs) > 0 || bytes.Contains(f.batch.text, []byte(word))
 }
@@ -71,8 +71,8 @@ func (f *File) MentionsFlux() bool {
 	return len(f.errs) > 0 || mentionsFlux(f.batch.text)
 }
 
-// Origin finds the object from which one was built that may have got another name and namespace since. It is nil if
-// there is none.
+// Origin returns the object of the file from which a built object may come, although its name and namespace may have
+// changed. It returns nil if the file has no object of that kind.
 func (f *File) Origin(group, kind, name string) *Object {
 	var like *Object
 	count := 0
@@ -93,7 +93,7 @@ func (f *File) Origin(group, kind, name string) *Object {
 	return like
 }
 
-// ParseFile reads a file that is not in the input: a kustomization leads to it.
+// ParseFile reads a file that is not in the input, but that a kustomization refers to.
 func ParseFile(name string, data []byte) (*File, error) {
 	b, err := new(parsing).parse(name, data)
 	if err != nil {
@@ -102,7 +102,7 @@ func ParseFile(name string, data []byte) (*File, error) {
 	return &File{Name: name, data: data, batch: *b}, nil
 }
 
-// NoObjects is the error of a file without objects, nil for others.
+// NoObjects returns the error of a file without objects, nil for every other file.
 func (f *File) NoObjects() error {
 	switch {
 	case len(f.errs) > 0:
@@ -117,8 +117,8 @@ func (f *File) NoObjects() error {
 	return nil
 }
 
-// CheckExpansion refuses YAML whose aliases expand to too much, or that contains itself. Other mistakes are left to the
-// code that reads it.
+// CheckExpansion refuses YAML whose aliases expand to too much, or that contains itself. It does not report other
+// mistakes; the reader of the text does.
 func CheckExpansion(name string, data []byte) error {
 	if len(data) > maxFileSize {
 		return &ParseError{Pos: Pos{File: name}, Msg: fmt.Sprintf("larger than %d MiB", maxFileSize>>20)}
@@ -139,8 +139,7 @@ func CheckExpansion(name string, data []byte) error {
 	return nil
 }
 
-// FirstDocument is the first document of a file without objects, for its places and its
-// comments.
+// FirstDocument returns an object for the first document of a file without objects, for its positions and comments.
 func FirstDocument(name string, data []byte) *Object {
 	o := &Object{Pos: Pos{File: name}}
 	for c := range split(data) {
@@ -154,8 +153,8 @@ func FirstDocument(name string, data []byte) *Object {
 	return o
 }
 
-// NewBuilt is an object that was built. Its fields are looked for where it came from; one that came from no object is
-// at pos.
+// NewBuilt returns an object of a build. Its fields are looked for in the object from; without such an object its
+// position is pos.
 func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
 	apiVersion, kind, namespace, name := Identify(content)
 	o := &Object{APIVersion: apiVersion, Kind: Called(apiVersion, kind), Namespace: namespace, Name: name, Content: content, Pos: pos}
@@ -165,12 +164,12 @@ func NewBuilt(content map[string]any, from *Object, pos Pos) *Object {
 	return o
 }
 
-// Identify reads how an object is called, "" for what it does not say.
+// Identify returns the four names of an object, "" for each that its content does not have.
 func Identify(content map[string]any) (apiVersion, kind, namespace, name string) {
 	return At[string](content, "apiVersion"), At[string](content, "kind"), At[string](content, "metadata", "namespace"), At[string](content, "metadata", "name")
 }
 
-// AddBuilt adds objects that were built. Two that are the same are one, the first: several Kustomizations may include
+// AddBuilt adds objects of a build. Of two equal objects only the first is added: several Kustomizations may include
 // one component.
 func (s *Set) AddBuilt(objects ...*Object) {
 	for _, o := range objects {
@@ -201,7 +200,7 @@ func (s *Set) AddBuilt(objects ...*Object) {
 	}
 }
 
-// ObjectError is an object that cannot be used: it was not made ready for admission.
+// ObjectError reports an object that cannot be used because it could not be prepared for admission.
 type ObjectError struct {
 	Object *Object
 	Pos    Pos
@@ -209,12 +208,12 @@ type ObjectError struct {
 	line   Excerpt
 }
 
-// Fault is the error of an object, at one of its fields.
+// Fault returns the error of an object at one of its fields.
 func Fault(o *Object, err error, path ...any) *ObjectError {
 	return FaultAt(o, o.Excerpt(path...), err)
 }
 
-// FaultAt is the error of an object at a place that may be in another file.
+// FaultAt returns the error of an object at a place that may be in another file.
 func FaultAt(o *Object, e Excerpt, err error) *ObjectError {
 	return &ObjectError{Object: o, Pos: e.Pos, Err: err, line: e}
 }
@@ -230,28 +229,28 @@ func (e *ObjectError) Error() string {
 
 func (e *ObjectError) Unwrap() error { return e.Err }
 
-// Excerpt is the line with the mistake.
+// Excerpt returns the line with the mistake.
 func (e *ObjectError) Excerpt() Excerpt { return e.line }
 
-// Raw is an object as it is in its file, before it is decrypted and before variables are substituted.
+// Raw is an object as its file contains it, before decryption and substitution of variables.
 type Raw struct {
 	*Object
-	Value    map[string]any // what is in the file; shared: copy before changing it
+	Value    map[string]any // the content in the file; shared: copy before changing it
 	Document []byte         // the text of its document
 	Whole    []byte         // the text of the file
 	Index    int            // of the document in the file
-	Item     bool           // one of a list: its document contains others too
+	Item     bool           // the object is an item of a list: its document contains more objects
 }
 
-// SealedError is an object that is encrypted, and that no available key opens. It counts as missing.
+// SealedError reports an encrypted object that no available key can decrypt. Such an object counts as missing.
 type SealedError struct{ Reason string }
 
 func (e *SealedError) Error() string { return "encrypted with SOPS" }
 
-// Hint says what would open it.
+// Hint names the key that would decrypt the object.
 func (e *SealedError) Hint() string { return e.Reason }
 
-// Raw is the object as it is in its file.
+// Raw returns the object as its file contains it.
 func (o *Object) Raw() (*Raw, error) {
 	d := o.at.doc
 	root, err := d.root()
@@ -271,13 +270,13 @@ func (o *Object) NoNamespace() bool {
 	return n != nil && scalar(n, "metadata", "namespace") == ""
 }
 
-// PathOf is the path of the first value that contains a text, as the object was written.
+// PathOf returns the path of the first value that contains a text, in the object as it was written.
 func (o *Object) PathOf(text string) []any { return pathOf(o.node(), text, 0) }
 
-// WrittenName is what the object is called in its file, "" for one that is in none.
+// WrittenName returns the name of the object in its file, "" if it is in no file.
 func (o *Object) WrittenName() string { return scalar(o.node(), "metadata", "name") }
 
-// node is the object as it was written, nil for one that is in no file.
+// node returns the object as it was written, nil if it is in no file.
 func (o *Object) node() *yaml.Node {
 	root, err := o.at.root()
 	if err != nil {
@@ -318,12 +317,12 @@ func pathOf(n *yaml.Node, text string, depth int) []any {
 	return nil
 }
 
-// KustomizationFiles are the names of files that say how their directory is built, the first that is there.
+// KustomizationFiles returns the names under which kustomize looks for a kustomization file. The first that exists counts.
 func KustomizationFiles() []string {
 	return []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 }
 
-// IsKustomizationFile reports whether a file of this name says how its directory is built.
+// IsKustomizationFile reports whether name is the name of a kustomization file.
 func IsKustomizationFile(name string) bool {
 	return slices.Contains(KustomizationFiles(), filepath.Base(name))
 }
@@ -334,8 +333,8 @@ func (s *Set) takeFaults() []error {
 	return faults
 }
 
-// sameBuilt reports whether two objects are the same. Kustomizations of Flux each mark what they build: that is no
-// difference between two of them.
+// sameBuilt reports whether two objects are the same. Each Kustomization of Flux marks the objects that it builds:
+// the marks do not count as a difference.
 func sameBuilt(a, b *Object) bool {
 	byFlux := func(o *Object) bool { return strings.HasPrefix(o.Built, "Kustomization ") }
 	if byFlux(a) && byFlux(b) {
@@ -344,7 +343,7 @@ func sameBuilt(a, b *Object) bool {
 	return a.Built != "" && reflect.DeepEqual(a.Content, b.Content)
 }
 
-// unmarked is an object without labels and annotations.
+// unmarked returns an object without labels and annotations.
 func unmarked(content map[string]any) map[string]any {
 	meta, ok := content["metadata"].(map[string]any)
 	if !ok {

@@ -16,8 +16,8 @@ type jsonValue struct {
 	offset int
 }
 
-// jsonStream cuts JSON values that follow each other. It is nil if the text is not JSON from beginning to end, in which
-// case it may still be YAML.
+// jsonStream cuts a text into the JSON values that follow each other. It returns nil if the text is not JSON from
+// beginning to end; it may still be YAML.
 func jsonStream(text []byte) []jsonValue {
 	if !startsLikeJSON(text) {
 		return nil
@@ -40,7 +40,7 @@ func startsLikeJSON(text []byte) bool {
 	return len(text) > 0 && text[0] == '{'
 }
 
-// jsonSyntax is what is wrong with text that looks like JSON, and nil for other text. {a: b} looks like YAML.
+// jsonSyntax returns the syntax error of text that looks like JSON, and nil for other text. {a: b} looks like YAML.
 func jsonSyntax(text []byte) error {
 	trimmed := bytes.TrimLeft(text, " \t\r\n")
 	if !bytes.HasPrefix(trimmed, []byte("{")) || !bytes.HasPrefix(bytes.TrimLeft(trimmed[1:], " \t\r\n"), []byte(`"`)) {
@@ -49,8 +49,8 @@ func jsonSyntax(text []byte) error {
 	return json.Unmarshal(text, new(json.RawMessage))
 }
 
-// jsonTree reads JSON into the same kind of tree as YAML, so that positions are found in one way only. The YAML parser
-// itself refuses some JSON, such as an escaped slash.
+// jsonTree reads JSON into the same kind of tree as YAML, so that positions are found in the same way. The YAML
+// parser itself refuses some JSON, such as an escaped slash.
 func jsonTree(text []byte) (*yaml.Node, error) {
 	b := &treeBuilder{text: text, dec: json.NewDecoder(bytes.NewReader(text)), line: 1, col: 1}
 	b.dec.UseNumber()
@@ -60,7 +60,7 @@ func jsonTree(text []byte) (*yaml.Node, error) {
 type treeBuilder struct {
 	text      []byte
 	dec       *json.Decoder
-	at        int // up to here lines have been counted
+	at        int // lines are counted up to this offset
 	line, col int
 }
 

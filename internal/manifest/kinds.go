@@ -52,13 +52,13 @@ const (
 	ours
 	data // Secrets, ConfigMaps, ServiceAccounts and Namespaces
 	list
-	misnamed   // of a group of ours that has no such kind, or of a kind of ours in a group that is nearly Flux's
-	incomplete // one of apiVersion and kind shows that it was meant for Flux, the other is missing
+	misnamed   // an unknown kind in a group of Flux, or a kind of Flux in a group that resembles one of Flux
+	incomplete // apiVersion or kind shows that the object was meant for Flux, the other is missing
 	noObject
 )
 
-// Called is what a kind is called wherever objects are distinguished by it: a HelmRelease of Flux 1 has its API group in the name,
-// as kubectl writes it, because Flux 2 has a kind of the same name.
+// Called returns the kind by which objects are distinguished: for a HelmRelease of Flux 1 the name includes the API
+// group, as kubectl writes it, because Flux 2 has a kind of the same name.
 func Called(apiVersion, kind string) string {
 	if group := groupOf(apiVersion); IsFlux1(group) && kind == "HelmRelease" {
 		return kind + "." + group
@@ -66,13 +66,13 @@ func Called(apiVersion, kind string) string {
 	return kind
 }
 
-// BareKind is the kind without an API group.
+// BareKind returns the kind without an API group.
 func BareKind(called string) string {
 	kind, _, _ := strings.Cut(called, ".")
 	return kind
 }
 
-// BareKinds are the names of kinds without their API groups, each once.
+// BareKinds returns the kinds without their API groups, each once.
 func BareKinds(kinds []string) []string {
 	var bare []string
 	for _, kind := range kinds {
@@ -83,7 +83,7 @@ func BareKinds(kinds []string) []string {
 	return bare
 }
 
-// IsFlux1 is true of the API groups of Flux 1's HelmReleases.
+// IsFlux1 reports whether group is an API group of the HelmReleases of Flux 1.
 func IsFlux1(group string) bool { return group == flux1Group || group == olderFlux1Group }
 
 // mentionsFlux reports whether a file may contain an object that is kept.
@@ -91,7 +91,7 @@ func mentionsFlux(data []byte) bool {
 	return slices.ContainsFunc([]string{"toolkit.flux", ExtensionsGroup, OperatorGroup, flux1Group, olderFlux1Group}, func(group string) bool { return bytes.Contains(data, []byte(group)) })
 }
 
-// looksLikeData reports whether a file that cannot be parsed was meant to be a ConfigMap or a Secret, and not a template of one.
+// looksLikeData reports whether a file that cannot be parsed was meant to be a ConfigMap or a Secret, and is not a template.
 func looksLikeData(data []byte) bool {
 	has := func(line string) bool {
 		return bytes.HasPrefix(data, []byte(line)) || bytes.Contains(data, []byte("\n"+line))
@@ -130,7 +130,7 @@ func isList(group string, n *yaml.Node) bool {
 	return items.Kind == yaml.SequenceNode
 }
 
-// isFluxGroup is true of the API groups all of whose kinds are known here.
+// isFluxGroup reports whether this package knows all kinds of an API group.
 func isFluxGroup(group string) bool {
 	switch group {
 	case SourceGroup, ReleaseGroup, KustomizeGroup, ImageGroup, NotificationGroup, ExtensionsGroup, flux1Group, olderFlux1Group:
@@ -143,7 +143,7 @@ func isKeptKind(kind string) bool {
 	return slices.ContainsFunc(keptKinds, func(k groupKind) bool { return k.kind == kind })
 }
 
-// regrouped is true of a kind of Flux in a group that is not one of Flux's, but looks like it.
+// regrouped reports whether an object has a kind of Flux, in a group that is not one of Flux's but resembles one.
 func regrouped(group, kind string) bool {
 	groups := groupsOf(kind)
 	if len(groups) == 0 || isFluxGroup(group) || slices.Contains(groups, group) {
@@ -153,13 +153,13 @@ func regrouped(group, kind string) bool {
 	return near || group == "" || fluxLike(group)
 }
 
-// misspelt is true of what looks like a kind of Flux, in a group of Flux or one that looks like it.
+// misspelt reports whether a kind resembles a kind of Flux, in a group of Flux or a group that resembles one.
 func misspelt(group, kind string) bool {
 	_, near := finding.Nearest(kind, kindsOf(""))
 	return near && (fluxLike(group) || group == OperatorGroup)
 }
 
-// fluxLike is true of a group with a name that other projects do not use.
+// fluxLike reports whether a group has a name that other projects do not use.
 func fluxLike(group string) bool {
 	return (strings.Contains(group, "toolkit") || strings.Contains(group, "fluxcd")) && !strings.Contains(group, ".contrib.")
 }
@@ -174,7 +174,7 @@ func groupsOf(kind string) []string {
 	return groups
 }
 
-// kindError is the error of an object of one of Flux's groups whose kind does not exist there, or of a kind of Flux in an unknown group.
+// kindError returns the error of an object whose kind does not exist in its group of Flux, or of a kind of Flux in an unknown group.
 func kindError(o *Object) error {
 	e := &ParseError{Msg: fmt.Sprintf("no matches for kind %q in version %q", o.Kind, o.APIVersion), code: finding.UnknownKind, line: o.Excerpt("kind")}
 	groups := groupsOf(o.Kind)

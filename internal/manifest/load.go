@@ -18,34 +18,34 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxFileSize bounds one file.
+// maxFileSize is the limit of one file, in bytes.
 const maxFileSize = 32 << 20
 
-// StdinName stands for standard input in positions.
+// StdinName is the file name of standard input in positions.
 const StdinName = "<stdin>"
 
-// Options says what to read.
+// Options holds the options of Read.
 type Options struct {
 	Files            []string // files, directories and globs; "-" is Stdin
-	Offered          []string // files that need not be manifests, as those of a directory
-	LookupDirs       []string // where Lookup and Secret look too, at every depth
+	Offered          []string // files that need not be manifests, like the files of a directory
+	LookupDirs       []string // directories that Lookup and Secret search too, at every depth
 	Recursive        bool     // descend into directories
 	Stdin            io.Reader
 	DefaultNamespace string   // for objects without one; "default" if empty
 	SkipDirs         []string // directories that are never descended into
 
-	// Untrusted does not take the names for the user's own choice: what they reach over a link that leads out of its repository
-	// is refused.
+	// Untrusted is true if the user did not choose the names: a name that leads over a link out of its repository is
+	// refused.
 	Untrusted bool
 
-	// Secrets receives the values of Secrets, so that they are not shown.
+	// Secrets collects the values of Secrets, so that they are not shown.
 	Secrets *conceal.Values
 }
 
-// Load reads everything that the options name, and builds nothing of it: see Read.
+// Load reads every file that the options name, and builds nothing from them: see Read.
 func Load(ctx context.Context, o Options) (*Set, []error) { return Read(ctx, o).Set(nil) }
 
-// Read reads everything that the options name, each file once.
+// Read reads every file that the options name, once. The files that cannot be read hold their errors.
 func Read(ctx context.Context, o Options) *Input {
 	l := &loader{ctx: ctx, options: o, in: &Input{namespace: o.DefaultNamespace}, seen: &files{}, parsing: &parsing{namespace: o.DefaultNamespace, secrets: o.Secrets}}
 	for _, dir := range o.SkipDirs {
@@ -86,11 +86,11 @@ type loader struct {
 	seen    *files
 	parsing *parsing
 	skip    []os.FileInfo
-	stdin   bool // has been read
+	stdin   bool // standard input has been read
 	read    []*File
 }
 
-// fail takes the name of the system call out of an error: the file and the reason say it all.
+// fail records an error without the name of the system call: the file and the reason are enough.
 func (l *loader) fail(err error) {
 	l.read = append(l.read, &File{errs: []error{plain(err)}})
 }
@@ -107,7 +107,7 @@ func (l *loader) argument(name string) {
 	case "-":
 		l.readStdin()
 		return
-	case "": // a variable of a shell that is not set
+	case "": // for example an unset variable of a shell
 		l.fail(errors.New("-f: the name is empty"))
 		return
 	}
@@ -159,7 +159,7 @@ func (l *loader) readStdin() {
 	l.add(&File{Name: StdinName}, data)
 }
 
-// add keeps a file until all are parsed.
+// add keeps a file until all files are parsed.
 func (l *loader) add(f *File, data []byte) {
 	l.read = append(l.read, f)
 	if f.offered && isTemplate(f.Name, data) {
@@ -169,8 +169,8 @@ func (l *loader) add(f *File, data []byte) {
 	f.data = data
 }
 
-// isTemplate reports whether a file is to be rendered first: it is among the templates of a chart, and has something to
-// fill in.
+// isTemplate reports whether a file has to be rendered first: it is among the templates of a chart, and contains an
+// action.
 func isTemplate(name string, data []byte) bool {
 	if !bytes.Contains(data, []byte("{{")) {
 		return false
@@ -209,7 +209,7 @@ func (l *loader) named(name string) {
 	}
 }
 
-// beside has siblings looked for in the directory of a file that was named.
+// beside marks the directory of a named file as a place to look for siblings.
 func (l *loader) beside(name string) {
 	if dir := filepath.Dir(name); !slices.Contains(l.in.dirs, dir) {
 		l.in.dirs = append(l.in.dirs, dir)
@@ -251,7 +251,7 @@ func (l *loader) enter(dir string, entries []os.DirEntry) {
 	}
 }
 
-// skipDir leaves out .git and its like, and the directories that the caller said.
+// skipDir reports whether to leave out a directory: .git and other hidden directories, and those that the caller excludes.
 func skipDir(e fs.DirEntry, skip []os.FileInfo) bool {
 	if strings.HasPrefix(e.Name(), ".") {
 		return true
@@ -268,8 +268,8 @@ func isManifestName(name string) bool {
 	return false
 }
 
-// found reads a file that no one named. It need not be a manifest at all: a directory with a Helm chart is full of
-// templates that only look like YAML.
+// found reads a file that the user did not name. It need not be a manifest at all: a directory with a Helm chart is
+// full of templates that only look like YAML.
 func (l *loader) found(name string, walked bool) {
 	info, err := os.Stat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -296,7 +296,7 @@ func (l *loader) found(name string, walked bool) {
 	l.add(&File{Name: name, Walked: walked, offered: true}, data)
 }
 
-// read reads one byte more than is allowed, so that the excess shows.
+// read reads a file up to one byte more than the limit, so that the excess shows.
 func read(ctx context.Context, name string) ([]byte, error) {
 	return sized(file.Read(ctx, name, maxFileSize))
 }
@@ -308,7 +308,7 @@ func sized(data []byte, err error) ([]byte, error) {
 	return data, err
 }
 
-// files remembers which files were read. One file has many names: links, other spellings, other cases.
+// files records which files were read. One file has many names: links, other spellings, other cases.
 type files struct {
 	bySize map[sizeTime][]os.FileInfo
 }
@@ -323,7 +323,7 @@ func (f *files) has(info os.FileInfo) bool {
 	return slices.ContainsFunc(f.bySize[sizeTime{info.Size(), info.ModTime()}], func(other os.FileInfo) bool { return os.SameFile(other, info) })
 }
 
-// first is false if the file was seen before.
+// first records a file and reports whether it was not seen before.
 func (f *files) first(info os.FileInfo) bool {
 	if f.bySize == nil {
 		f.bySize = map[sizeTime][]os.FileInfo{}

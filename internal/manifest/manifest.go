@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// The API groups of the objects that are kept. A kind name alone says nothing: k3s has a HelmChart too.
+// The API groups of the objects that are kept. The name of a kind alone is not unique: k3s has a HelmChart too.
 const (
 	SourceGroup    = "source.toolkit.fluxcd.io"
 	ReleaseGroup   = "helm.toolkit.fluxcd.io"
@@ -23,7 +23,7 @@ const (
 
 	ExtensionsGroup = "source.extensions.fluxcd.io"
 
-	// Those of Flux 1's HelmReleases.
+	// The groups of the HelmReleases of Flux 1.
 	flux1Group      = "helm.fluxcd.io"
 	olderFlux1Group = "flux.weave.works"
 
@@ -33,53 +33,53 @@ const (
 // Pos is a place in a file.
 type Pos = finding.Pos
 
-// Object is one object as it was written. The reader of its file makes it, a build or Derive those that stand in no
-// file. Nothing but the package that made it changes it, and only before a run has it; it lives as long as its Set.
+// Object is one object as it was written. The reader of its file creates it; a build or Derive creates objects that are
+// in no file. Only the package that created it changes it, and only before a run has it; it lives as long as its Set.
 type Object struct {
-	// Kind is the kind as [Called] calls it: what has the same Kind is of the same API group.
+	// Kind is the kind as [Called] returns it: objects with the same Kind are of the same API group.
 	APIVersion, Kind, Namespace, Name string
 
-	// Content is what kubectl would send to the API server, in the types of JSON: map[string]any, []any, string, int64,
-	// float64, bool and nil. It is shared: copy before changing it. A missing namespace is not filled in here.
+	// Content is the object that kubectl would send to the API server, in the types of JSON: map[string]any, []any, string,
+	// int64, float64, bool and nil. It is shared: copy before changing it. A missing namespace is not filled in here.
 	Content map[string]any
 
-	// Pos is where the object begins.
+	// Pos is the position at which the object begins.
 	Pos Pos
 
-	// Built names the Kustomization that the object was built by, or the file. It is empty for one that is as it was
+	// Built names the Kustomization or the file that built the object. It is empty if the object is as it was
 	// written.
 	Built string
 
-	// ReferenceOnly is true of one that was only built so that others can refer to it: the input is not about it.
+	// ReferenceOnly is true if the object was built only to resolve references to it: the input is not about it.
 	ReferenceOnly bool
 
-	// Open is true of one with variables that only the cluster knows: they are as they were written.
+	// Open is true if the object has variables that only the cluster knows: they are left as they were written.
 	Open bool
 
-	// Sealed says what would decrypt an object that was built but is still encrypted.
+	// Sealed names the key that would decrypt an object that was built but is still encrypted.
 	Sealed string
 
 	// Secrets are the values that the run does not show.
 	Secrets *conceal.Values
 
-	// confidential are parts of the object that come from Secrets or were encrypted, shown is the object without them.
+	// confidential are texts of the object that come from Secrets or were encrypted, shown is the object without them.
 	confidential []string
-	muted        []string // values that no message about what is wrong quotes
+	muted        []string // values that no message about a fault quotes
 	shown        map[string]any
 
-	// Origin is the object that this one follows from, nil for an object that stands in a file. See Derive.
+	// Origin is the object from which this object is derived, nil for an object that is in a file. See Derive.
 	Origin *Object
 
 	at         location
 	originPath func(path []any) []any
-	patches    func(*Object) []Patch // nil for what nothing patched
+	patches    func(*Object) []Patch // nil if the object was not patched
 }
 
 // String names the object as messages do: HelmChart apps/podinfo.
 func (o *Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
 
-// Derive returns an object that stands in no file, but follows from this one, as a HelmChart does from a HelmRelease.
-// Its places are this one's: fieldOf returns which field of this one a field of it comes from.
+// Derive returns an object that is in no file but follows from o, as a HelmChart follows from a HelmRelease. Its
+// positions are those of o: fieldOf returns the field of o from which a field of the derived object comes.
 func (o *Object) Derive(derived Object, fieldOf func(path []any) []any) *Object {
 	derived.Origin, derived.originPath = o, fieldOf
 	derived.Built, derived.ReferenceOnly, derived.Open, derived.confidential = o.Built, o.ReferenceOnly, o.Open, o.confidential
@@ -88,8 +88,8 @@ func (o *Object) Derive(derived Object, fieldOf func(path []any) []any) *Object 
 	return &derived
 }
 
-// PartHint says what to do with an object whose file is named by a kustomization file beside it, "" for others: it may
-// be no more than a patch.
+// PartHint returns the hint for an object whose file is named by a kustomization file beside it: the object may be
+// only a patch. It returns "" for every other object.
 func (o *Object) PartHint() string {
 	if o.Built != "" {
 		return ""
@@ -107,17 +107,17 @@ func (o *Object) PartHint() string {
 	return ""
 }
 
-// namesIn returns the names in a text: what stands between blanks, quotes and slashes.
+// namesIn returns the names in a text: the words between blanks, quotes, brackets and slashes.
 func namesIn(text []byte) []string {
 	return strings.FieldsFunc(string(text), func(r rune) bool { return strings.ContainsRune(" \t\r\n\"',[]{}/", r) })
 }
 
-// Group is the part of the apiVersion before the slash.
+// Group returns the part of the apiVersion before the slash.
 func (o *Object) Group() string { return groupOf(o.APIVersion) }
 
-// Position finds a field: strings name map keys, ints index lists. It is the place of the key, or of the list element.
-// A field that is not there has the position of the nearest parent that is. The file is parsed again when it is first
-// requested, so that objects without findings cost nothing.
+// Position returns the position of a field: strings name map keys, ints index lists. It is the position of the key,
+// or of the list element. A missing field has the position of the nearest existing parent. The file is parsed again
+// when a position is first requested, so that objects without findings cost nothing.
 func (o *Object) Position(path ...any) Pos { return o.find(path, false).Pos }
 
 // Unresolved lists the ${VAR} expressions outside the status that a Flux Kustomization would have substituted.
@@ -135,7 +135,7 @@ func (o *Object) Unresolved() []Variable {
 	return found
 }
 
-// key identifies an object for references and duplicates. The version is no part of it.
+// key identifies an object for references and duplicates. It does not include the version.
 type key struct{ group, kind, namespace, name string }
 
 func (o *Object) key() key {
@@ -163,8 +163,8 @@ type Variable struct {
 	Pos  Pos
 }
 
-// expression is what Flux substitutes: a name in braces, with or without a default or another operation. $${VAR} is how
-// one writes a literal ${VAR}.
+// expression matches a variable that Flux substitutes: a name in braces, with or without a default or another
+// operation. A literal ${VAR} is written $${VAR}.
 var expression = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\$\{([_A-Za-z][_A-Za-z0-9]*)[^}]*\}`) })
 
 // Variables lists the names of the variables in a text.

@@ -13,8 +13,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
-// Masked is the excerpt without the values of fields that are called as a password is. It is empty if one of them stands
-// in front of what is marked: the columns would be wrong.
+// Masked returns the excerpt without the values of fields with the name of a password. It is empty if such a value
+// precedes the marked part: the columns would be wrong.
 func (e Excerpt) Masked() Excerpt {
 	line := e.Before + e.Marked + e.After
 	start, end := len(e.Before), len(e.Before)+len(e.Marked)
@@ -26,10 +26,10 @@ func (e Excerpt) Masked() Excerpt {
 	return Excerpt{e.Pos, e.Before, maskPart(line, start, end), maskPart(line, end, len(line))}
 }
 
-// MaskedLine returns a line without the values of fields that are called as a password is.
+// MaskedLine returns a line without the values of fields with the name of a password.
 func MaskedLine(line string) string { return maskPart(line, 0, len(line)) }
 
-// Sensitive reports whether a field is called as a password is, and does not say where one is.
+// Sensitive reports whether a field has the name of a password, and is not the reference to one.
 func Sensitive(key string, value *yaml.Node) bool {
 	sample := "x"
 	switch value.Kind {
@@ -41,7 +41,7 @@ func Sensitive(key string, value *yaml.Node) bool {
 	return len(sensitiveValues(key+": "+sample)) > 0
 }
 
-// maskPart is a part of a line with the values in it masked, that is with those that begin there.
+// maskPart returns a part of a line in which the values that begin there are masked.
 func maskPart(line string, from, to int) string {
 	var b strings.Builder
 	at := from
@@ -58,12 +58,12 @@ func maskPart(line string, from, to int) string {
 	return b.String() + line[at:to]
 }
 
-// sensitiveKey finds a key that is called as a password is, and the colon after it.
+// sensitiveKey matches a key with the name of a password, and the colon after it.
 var sensitiveKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)["']?([\w./-]*(?:password|passwd|passphrase|token|secret|key)[\w-]*)["']?\s*:[ \t]+`)
 })
 
-// sensitiveValues are the values of such keys in a line. A reference to a Secret does not count.
+// sensitiveValues returns the values of such keys in a line. A reference to a Secret does not count.
 func sensitiveValues(line string) []edit.Span {
 	var list []edit.Span
 	for _, at := range sensitiveKey().FindAllStringSubmatchIndex(line, -1) {
@@ -79,7 +79,7 @@ func sensitiveValues(line string) []edit.Span {
 	return list
 }
 
-// reference reports whether a key names where a secret is, and not the secret.
+// reference reports whether a key names the location of a secret, and not the secret.
 func reference(key, value string) bool {
 	key = strings.ToLower(key)
 	if strings.HasSuffix(key, "refs") || strings.HasSuffix(key, "ref") {
@@ -105,8 +105,8 @@ func valueLength(text string, flow bool) int {
 	return len(strings.TrimRight(text[:end], " \t"))
 }
 
-// concealsLine reports whether a line of a document that cannot be parsed may contain a password: the document has a Secret,
-// or the line belongs to the value of a field that is called as a password is.
+// concealsLine reports whether a line of a document that cannot be parsed may contain a password: the document has a
+// Secret, or the line belongs to the value of a field with the name of a password.
 func concealsLine(text []byte, line int) bool {
 	if holdsSecret(text) {
 		return true
@@ -132,21 +132,21 @@ func concealsLine(text []byte, line int) bool {
 	return false
 }
 
-// holdsSecret reports whether a document that may not be parsed contains a Secret, or what makes or patches one.
-// References to Secrets are not meant.
+// holdsSecret reports whether a document that may be invalid contains a Secret, or an object that generates or
+// patches one. References to Secrets do not count.
 func holdsSecret(text []byte) bool {
 	return secretGenerator().Match(text) || mentionsSecret(text) && (bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) || secretText().Match(text))
 }
 
-// secretGenerator matches the field of a kustomization in any case, in which kustomize takes it.
+// secretGenerator matches the field of a kustomization in upper and lower case: kustomize accepts both.
 var secretGenerator = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?i:secretGenerator)") })
 
-// secretText matches the head of a Secret, and the fields of one and of what makes it.
+// secretText matches the head of a Secret, and the fields of a Secret and of its generators and patches.
 var secretText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^["']?kind["']?\s*:\s*["']?Secret|(?i:^|[\s,{-])["']?(?i:(?:string)?data|patch|patches\w*|sops|items)["']?\s*:`)
 })
 
-// unquoted takes what a library quotes of a text out of its message, but the names of keys.
+// unquoted removes the quotes of the text from the message of a library, except the names of keys.
 func unquoted(err error) error {
 	msg := err.Error()
 	if strings.Contains(msg, "mapping key") {
@@ -159,7 +159,7 @@ func unquoted(err error) error {
 	return errors.New(masked)
 }
 
-// libraryQuotes leaves the signs alone that a message says are missing: ',' or '}'.
+// libraryQuotes matches the quotes in a message, except the missing signs that a message names: ',' or '}'.
 var libraryQuotes = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("`[^`\n]*`|'[^\\s',\\[\\]{}][^'\n]+'|\"[^\"\n]{2,}\"")
 })

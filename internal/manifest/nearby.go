@@ -10,20 +10,20 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// An index finds what may be meant by a reference to an object that does not exist. It is made when the first is
-// missing: a search for each would take as long as all references times all objects.
+// An index finds likely targets of a reference to an object that does not exist. It is built once, when the first
+// object is missing: a search for each would take as long as all references times all objects.
 type index struct {
-	files      map[string]int   // which file that cannot be read is the first with a word, by the word
-	regrouped  map[key]*Object  // by the key without the group
-	unapplied  map[key]*Object  // of files that nothing applies
-	namespaces map[key][]string // that have an object, by its key without the namespace
+	files      map[string]int   // by a word, the first unreadable file that contains it
+	regrouped  map[key]*Object  // objects in a wrong group, by the key without the group
+	unapplied  map[key]*Object  // objects of files that are not applied
+	namespaces map[key][]string // the namespaces that have an object, by its key without the namespace
 	groups     map[key]*indexed // the objects of a kind in a namespace, by their key without the name
 }
 
 type indexed struct {
 	names   []string // sorted
 	built   []*Object
-	renamed func() map[string]string // by the names in the files; a name has the first that was made of it
+	renamed func() map[string]string // by the name in the file, the first name that a build made of it
 }
 
 func (s *Set) newIndex() *index {
@@ -76,12 +76,12 @@ func (g *indexed) findRenamed() map[string]string {
 	return renamed
 }
 
-// notInName is true of what no name in a file has.
+// notInName reports whether a character cannot be part of a name in a file.
 func notInName(r rune) bool {
 	return r != '-' && r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
 
-// suggestion returns what comes nearest to an object that does not exist, or else in which namespace there is one.
+// suggestion describes the object nearest to a missing object, or else returns the namespace that has it.
 func (s *Set) suggestion(index *index, k key) (text, namespace string) {
 	if i, ok := index.files[k.name]; ok {
 		return "a file that names it cannot be read: " + slices.Concat(s.unreadable, s.broken)[i].err.Error(), ""

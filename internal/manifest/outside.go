@@ -10,23 +10,23 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// bounds keeps what no one named inside the repositories and directories that were.
+// bounds keeps files that the user did not name inside the repositories and directories that the user named.
 type bounds struct {
-	roots map[string]string // of the repositories, by the directories that their files were met in
+	roots map[string]string // the roots of the repositories, by the directories in which their files were found
 	named []string          // real paths of the directories that were named
-	links []Link            // that are not followed, as they were met
-	met   map[string]bool   // those
+	links []Link            // the links that are not followed, in the order of the walk
+	met   map[string]bool   // the names in links
 }
 
-// A Link was met and is not followed.
+// A Link is a symbolic link that is not followed.
 type Link struct {
 	Name string
-	Out  bool // of the repository; else it leads to what is not read in its place
+	Out  bool // the link leads out of the repository; else it leads to a directory
 
-	real string // what it leads to, of a link to a directory
+	real string // the target of a link to a directory
 }
 
-// Text says what is wrong with it.
+// Text returns the message of the finding.
 func (l Link) Text() string {
 	if l.Out {
 		return "the link leads out of the repository and is not followed"
@@ -40,8 +40,8 @@ func (b *bounds) name(dir string) {
 	}
 }
 
-// out reports whether what was met below a directory lies outside of its repository, and remembers it. What the user named
-// may lie anywhere.
+// out reports whether a file found below dir is outside of its repository, and records its link if so. Directories
+// that the user named may be anywhere.
 func (b *bounds) out(dir, name string) bool {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *bounds) meet(link Link) {
 	b.links = append(b.links, link)
 }
 
-// linked remembers a link to a directory that was met on a walk, which does not go on there.
+// linked records a link to a directory, which the walk does not follow.
 func (l *loader) linked(dir, name string, e fs.DirEntry) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") || l.in.bounds.out(dir, name) {
 		return
@@ -76,7 +76,7 @@ func (l *loader) linked(dir, name string, e fs.DirEntry) {
 	}
 }
 
-// outside reports whether a file that was met in a directory is a link that leads out of the repository, to a file that was
+// outside reports whether a file found in a directory is a link that leads out of the repository, to a file that was
 // not named.
 func (l *loader) outside(dir, name string, e fs.DirEntry) bool {
 	if !isLink(e) {
@@ -88,7 +88,7 @@ func (l *loader) outside(dir, name string, e fs.DirEntry) bool {
 
 func isLink(e fs.DirEntry) bool { return e.Type()&fs.ModeSymlink != 0 }
 
-// root is the nearest parent of a directory that Git knows, else the directory.
+// root returns the root of the Git repository of a directory, or the directory itself.
 func (b *bounds) root(dir string) string {
 	if root, ok := b.roots[dir]; ok {
 		return root
@@ -115,15 +115,15 @@ func absolutePath(path string) string {
 	return path
 }
 
-// Links are the links that were not followed, as they were met: out of their repository, or to directories that are not
-// read by their own name either.
+// Links returns the links that were not followed, in the order of the walk: links out of their repository, and links
+// to directories that were not read by their own name either.
 func (in *Input) Links() []Link {
 	return slices.DeleteFunc(slices.Clone(in.bounds.links), func(l Link) bool {
 		return l.real != "" && slices.ContainsFunc(in.bounds.named, func(named string) bool { return file.Below(l.real, named) })
 	})
 }
 
-// literalDir is the directory of a glob that stands before its first wildcard.
+// literalDir returns the directory of a glob before its first wildcard.
 func literalDir(pattern string) string {
 	for i := strings.IndexAny(pattern, "*?["); i >= 0; i = strings.IndexAny(pattern, "*?[") {
 		pattern = filepath.Dir(pattern[:i] + "x")

@@ -8,17 +8,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// smallDocument bounds what is read ahead, in bytes: some at a time may not take more memory than one large one.
+// smallDocument is the limit of a document that is parsed ahead, in bytes: a few of them take less memory than a large one.
 const smallDocument = 64 << 10
 
-// A piece is a document of the input, or why a file has none.
+// A piece is a document of the input, or the error of a file without documents.
 type piece struct {
 	file *File
 	doc  *document
 	err  error
 }
 
-// parse reads the documents of files, several at a time, and sorts what is in them in the order of the input.
+// parse reads the documents of files, several at a time, and sorts their objects in the order of the input.
 func (l *loader) parse(list []*File) {
 	for p := range inParallel(l.pieces(list), piece.prepare) {
 		switch err := l.ctx.Err(); {
@@ -36,7 +36,7 @@ func (l *loader) parse(list []*File) {
 	}
 }
 
-// pieces cuts the files into documents. A file has no more of them once it has failed.
+// pieces cuts the files into documents. It skips the remaining documents of a file that has failed.
 func (l *loader) pieces(list []*File) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		for _, f := range list {
@@ -63,7 +63,7 @@ func (l *loader) pieces(list []*File) iter.Seq[piece] {
 	}
 }
 
-// fail is for a file that cannot be used. Only what was found in a directory may be something else than a manifest.
+// fail records that a file cannot be used. Only a file found in a directory may be no manifest at all, and is skipped.
 func (f *File) fail(err error) {
 	err = quoted(err, f.batch.text)
 	f.batch = batch{}
@@ -81,21 +81,21 @@ func (p piece) prepare() {
 	if p.doc == nil || len(p.doc.text) > smallDocument {
 		return
 	}
-	defer func() { _ = recover() }() // who reads it in its turn comes to the same place
+	defer func() { _ = recover() }() // the goroutine that reads the document in order panics again
 	tree, err := p.doc.parse()
 	if err == nil && tree != nil && classify(scalar(tree, "apiVersion"), scalar(tree, "kind"), tree) == ours {
-		_, _ = p.doc.object(tree, nil) // remembered, failures too
+		_, _ = p.doc.object(tree, nil) // the document keeps the result, errors included
 	}
 	p.doc.early = &parsed{tree, err}
 }
 
-// parsed is the tree of a document, nil for an empty one.
+// parsed is the tree of a document, nil for an empty document.
 type parsed struct {
 	tree *yaml.Node
 	err  error
 }
 
-// first is the tree of a document that is read for the first time, which may have been done ahead. It is not kept.
+// first returns the tree of a document that is read for the first time, possibly parsed ahead. The tree is not kept.
 func (d *document) first() (*yaml.Node, error) {
 	early := d.early
 	if d.early = nil; early == nil {
@@ -106,7 +106,7 @@ func (d *document) first() (*yaml.Node, error) {
 	return early.tree, early.err
 }
 
-// inParallel hands out the items of a sequence in their order, when work is done with each. It works on a few at a time.
+// inParallel yields the items of a sequence in their order, each when its work is done. It works on a few at a time.
 func inParallel[T any](items iter.Seq[T], work func(T)) iter.Seq[T] {
 	type job struct {
 		item T

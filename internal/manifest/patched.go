@@ -12,18 +12,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// Patch is the text of a patch that an object was built with.
+// Patch is the text of a patch that was applied to an object.
 type Patch struct {
 	Text string
-	In   *Object // whose document is the patch, or has it as text
+	In   *Object // the object whose document is the patch, or contains its text
 }
 
-// PatchedBy says how to find the patches of an object, in the order in which they are applied. They are looked for when
-// something is wrong with the object.
+// PatchedBy sets the function that returns the patches of an object in the order of their application. It is called
+// only when the position of a field is needed.
 func (o *Object) PatchedBy(patches func(*Object) []Patch) { o.patches = patches }
 
-// Sets returns the entry of a patch that sets a field, or what the field is in: of a strategic merge patch the key, of a JSON
-// patch the value of the operation on its path. It is nil for other fields.
+// Sets returns the entry of a patch that sets a field or a parent of it: of a strategic merge patch the key, of a
+// JSON patch the value of the operation on its path. It returns nil for other fields.
 func (p Patch) Sets(path ...any) *yaml.Node {
 	root := parseText(p.Text)
 	switch {
@@ -53,7 +53,7 @@ func parseText(text string) *yaml.Node {
 	return root
 }
 
-// operation is what the last operation of a JSON patch on a field puts there.
+// operation returns the node of the value that the last operation of a JSON patch on a field sets.
 func operation(list *yaml.Node, path []any) *yaml.Node {
 	for _, op := range slices.Backward(list.Content) {
 		steps := strings.Split(strings.TrimPrefix(scalar(op, "path"), "/"), "/")
@@ -87,7 +87,7 @@ func sameStep(step string, of any) bool {
 	return false
 }
 
-// patched is the excerpt of the last patch that gave a field another value than it has where the object is written.
+// patched returns the excerpt of the last patch that sets a field, if the field differs from the object as it was written.
 func (o *Object) patched(path []any) (Excerpt, bool) {
 	if o.patches == nil || len(path) == 0 {
 		return Excerpt{}, false
@@ -148,7 +148,7 @@ func setsOne(patch *yaml.Node) bool {
 	return n != nil && n.Kind == yaml.ScalarNode
 }
 
-// excerptInPatch is the line of a node of a patch that another patch put into its object.
+// excerptInPatch returns the line of a node of a patch that another patch added to its object.
 func (p Patch) excerptInPatch(n *yaml.Node) Excerpt {
 	if p.In.patches == nil {
 		return Excerpt{Pos: p.In.Pos}
@@ -167,7 +167,7 @@ func (p Patch) excerptInPatch(n *yaml.Node) Excerpt {
 	return p.In.Excerpt("spec", "patches")
 }
 
-// holding is the scalar of a document with a text, which may have lost the line break at its end in a build.
+// holding returns the scalar of a document with a text, which a build may have stripped of its last line break.
 func holding(n *yaml.Node, text string) *yaml.Node {
 	if n.Kind == yaml.ScalarNode && strings.TrimSpace(n.Value) == strings.TrimSpace(text) {
 		return n
@@ -180,7 +180,7 @@ func holding(n *yaml.Node, text string) *yaml.Node {
 	return nil
 }
 
-// shifted is a node of the text in a block, as a node of the text that the block is in.
+// shifted returns a node of the text in a block, as a node of the text that contains the block.
 func shifted(n, block *yaml.Node, text []byte) *yaml.Node {
 	moved := *n
 	moved.Line += block.Line

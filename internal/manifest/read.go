@@ -1,25 +1,25 @@
 package manifest
 
-// Input is everything that was read. Read makes it, and then it does not change: the sets of several clusters are made of
-// one, and it lives as long as they do.
+// Input holds all files that were read. Read creates it, and then it does not change: the sets of several clusters
+// are made from one Input, and it lives as long as they do.
 type Input struct {
 	bounds bounds
 
 	Files []*File  // in the order of the input
 	Dirs  []string // directories with a kustomization file, in the order of the walk
-	Roots []string // directories that were named
-	// Passed are the files that the input is about, if the rest was only read because they are part of it.
+	Roots []string // directories that the user named
+	// Passed are the files that the input is about, if the other files were read only because they are part of the same build.
 	Passed []string
 
 	namespace string
-	dirs      []string // of the files that were named
+	dirs      []string // the directories of the files that the user named
 	lookup    []string // directories for looking things up
-	beside    []*File  // that lie beside those that were named
-	around    []*File  // in the lookup directories
-	unread    bool     // there are more of those than may be read
+	beside    []*File  // the files beside the files that the user named
+	around    []*File  // the files in the lookup directories
+	unread    bool     // the lookup directories have more files than may be read
 }
 
-// Kustomized reports whether there is anything to build, or to expand.
+// Kustomized reports whether the input has an object or a directory to build or to expand.
 func (in *Input) Kustomized() bool {
 	if len(in.Dirs) > 0 {
 		return true
@@ -32,35 +32,35 @@ func (in *Input) Kustomized() bool {
 	return false
 }
 
-// Beside lists the files that are no part of the input, but that it may refer to.
+// Beside lists the files that are not part of the input, but that it may refer to.
 func (in *Input) Beside() []*File {
 	return append(in.beside[:len(in.beside):len(in.beside)], in.around...)
 }
 
-// Build is what became of an input.
+// Build is the result of a build of an input.
 type Build struct {
-	Claimed map[*File]bool // files that are part of what was built: they are not read by themselves
-	Foreign map[*File]bool // files that are part of other clusters alone: they are not there
-	// Unapplied are those of the claimed files that nothing applies.
+	Claimed map[*File]bool // files that were built: they are not read separately
+	Foreign map[*File]bool // files of other clusters alone: they are ignored
+	// Unapplied are the claimed files that no kustomization applies.
 	Unapplied map[*File]bool
 	Objects   []*Object
-	Made      []Generator // what is made of objects in the cluster only
+	Made      []Generator // Secrets and ConfigMaps that controllers create in the cluster only
 	Errors    []error
-	// Unknown are the namespaces in which a cluster has more than was built, "" for all: what is missing there may exist.
+	// Unknown are the namespaces in which a cluster has more objects than were built, "" for all: a missing object may exist.
 	Unknown []string
 
-	// Opened has the objects of files that were decrypted, or whose variables were substituted, as they lie there.
+	// Opened has the objects of files as written, for which decryption or the substitution of variables was tried.
 	Opened map[*Object]Opened
 }
 
-// Opened is an object that was made ready, or why that is not possible.
+// Opened is an object after decryption and substitution, or the error of that.
 type Opened struct {
 	Content map[string]any
 	Err     error
 }
 
-// Set is what was read, with what was built of it; nil for nothing. Each error stands for a file or an object that is not
-// in the set.
+// Set returns the set of an input with the objects of its build, which may be nil. Each error is about a file or an
+// object that is not in the set.
 func (in *Input) Set(built *Build) (*Set, []error) {
 	s := NewSet(in.namespace)
 	s.dirs, s.unread = in.dirs, in.unread
@@ -105,7 +105,7 @@ func (in *Input) Set(built *Build) (*Set, []error) {
 	return s, append(errs, s.duplicates()...)
 }
 
-// other is a set of files that are there for references alone.
+// other returns a set of files that are only for references.
 func (in *Input) other(s *Set, list []*File) *Set {
 	other := NewSet(in.namespace)
 	other.opened = s.opened
@@ -115,7 +115,7 @@ func (in *Input) other(s *Set, list []*File) *Set {
 	return other
 }
 
-// addReferenceOnly keeps a file for references. What of it cannot be read is kept for a hint.
+// addReferenceOnly adds a file that is only for references. Its errors are kept for a hint.
 func (s *Set) addReferenceOnly(other *Set, f *File) {
 	for _, err := range f.errs {
 		s.broken = append(s.broken, brokenFile{err, f.data})

@@ -2,7 +2,7 @@ package manifest
 
 import "strings"
 
-// SplitReference splits a reference to what a registry has. What it does not have is "".
+// SplitReference splits a reference to an artifact in a registry. Missing parts are "".
 func SplitReference(reference string) (repository, tag, digest string) {
 	repository, digest, _ = strings.Cut(reference, "@")
 	if i := strings.LastIndexByte(repository, ':'); i > strings.LastIndexByte(repository, '/') {

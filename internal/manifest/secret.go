@@ -14,17 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// maxSecretSize is the API server's bound on the values of one Secret or ConfigMap together.
+// maxSecretSize is the API server's limit of the values of one Secret or ConfigMap together, in bytes.
 const maxSecretSize = 1 << 20
 
-// Secret is a Secret as the API server would store it: data and stringData are one. It does not print its values.
+// Secret is a Secret as the API server would store it: data and stringData are merged. It does not print its values.
 type Secret struct {
 	Namespace, Name, Type string
 	Data                  map[string][]byte
 	Pos                   Pos
 }
 
-// Secret finds a Secret that something refers to. One that is encrypted with SOPS counts as missing.
+// Secret returns the Secret of a reference. A Secret that is encrypted with SOPS counts as missing.
 func (s *Set) Secret(namespace, name string) (*Secret, error) {
 	o, content, err := s.datum("Secret", namespace, name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Set) Secret(namespace, name string) (*Secret, error) {
 	return newSecret(o, content)
 }
 
-// datum finds an object of a kind that is kept for references only. Its values are read only now.
+// datum returns an object of a kind that is kept for references only. It reads the content on first use.
 func (s *Set) datum(kind, namespace, name string) (*Object, map[string]any, error) {
 	o, err := s.find(key{"", kind, namespace, name}, func(s *Set) map[key][]*Object { return s.data })
 	if err != nil {
@@ -116,7 +116,7 @@ func (r secretReader) text(field string) (string, error) {
 	return "", e
 }
 
-// merge adds one of the two maps. A null value is an empty one, as in the API server's reading of JSON.
+// merge adds data or stringData to a map. A null value is an empty string, as the API server reads JSON.
 func (r secretReader) merge(into map[string][]byte, field string, decode func(string) ([]byte, error)) error {
 	values, ok := r.content[field].(map[string]any)
 	if !ok && r.content[field] != nil {
@@ -146,7 +146,7 @@ func (r secretReader) merge(into map[string][]byte, field string, decode func(st
 	return nil
 }
 
-// requiredKeys are the keys without which the API server refuses a Secret of a type.
+// requiredKeys are the keys that the API server requires, by the type of a Secret.
 var requiredKeys = map[string][]string{
 	"kubernetes.io/tls":              {"tls.crt", "tls.key"},
 	"kubernetes.io/dockerconfigjson": {".dockerconfigjson"},
@@ -154,7 +154,7 @@ var requiredKeys = map[string][]string{
 	"kubernetes.io/ssh-auth":         {"ssh-privatekey"},
 }
 
-// check judges keys and size, which a ConfigMap and a Secret have the same rules for.
+// check validates keys and size. The rules are the same for a ConfigMap and a Secret.
 func (r secretReader) check(data map[string][]byte) error {
 	size := 0
 	for _, k := range slices.Sorted(maps.Keys(data)) {
@@ -191,7 +191,7 @@ func (r secretReader) validate(s *Secret) error {
 	return nil
 }
 
-// position is where the value that won stands: stringData wins.
+// position returns the position of the value of a key in stringData, which takes precedence, or in data.
 func (r secretReader) position(k string) Pos {
 	if m, ok := r.content["stringData"].(map[string]any); ok {
 		if _, ok := m[k]; ok {
@@ -206,10 +206,10 @@ func (s Secret) String() string {
 	return fmt.Sprintf("Secret %s/%s (%s) with keys %v", s.Namespace, s.Name, s.Type, slices.Sorted(maps.Keys(s.Data)))
 }
 
-// GoString is String: %#v must not get around the redaction.
+// GoString returns String: %#v must not circumvent the redaction.
 func (s Secret) GoString() string { return s.String() }
 
-// Format is String for every verb.
+// Format writes String for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // MarshalJSON writes the keys without the values.
@@ -217,10 +217,10 @@ func (s Secret) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"namespace": s.Namespace, "name": s.Name, "type": s.Type, "keys": slices.Sorted(maps.Keys(s.Data))})
 }
 
-// MarshalText is String, for whatever else prints.
+// MarshalText returns String, for every other encoder.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// ConfigMap is a ConfigMap as the API server would store it. Its binary data is left out: nothing refers to that.
+// ConfigMap is a ConfigMap as the API server would store it. It omits binary data: no reference reads it.
 type ConfigMap struct {
 	Data         map[string]string
 	Confidential bool // a part of it came from a Secret or was encrypted
@@ -229,7 +229,7 @@ type ConfigMap struct {
 	object *Object
 }
 
-// Excerpt is the place of a key, and nothing of a ConfigMap that came from a Secret.
+// Excerpt returns the line of a key, or only the position of a ConfigMap that came from a Secret.
 func (c *ConfigMap) Excerpt(key string) Excerpt {
 	if c.Confidential {
 		return Excerpt{Pos: c.Pos}
@@ -237,7 +237,7 @@ func (c *ConfigMap) Excerpt(key string) Excerpt {
 	return c.object.Excerpt("data", key)
 }
 
-// ConfigMap finds a ConfigMap that something refers to. One that is encrypted with SOPS counts as missing.
+// ConfigMap returns the ConfigMap of a reference. A ConfigMap that is encrypted with SOPS counts as missing.
 func (s *Set) ConfigMap(namespace, name string) (*ConfigMap, error) {
 	o, content, err := s.datum("ConfigMap", namespace, name)
 	if err != nil {

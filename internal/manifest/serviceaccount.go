@@ -6,15 +6,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxPullSecrets bounds the imagePullSecrets of one account. Each is a Secret to be read.
+// maxPullSecrets is the limit of the imagePullSecrets of one account. Each is a Secret that has to be read.
 const maxPullSecrets = 100
 
-// ServiceAccount is what an account says about pulling images; nothing else of it is read.
+// ServiceAccount holds the part of an account that concerns pulling images. No other field is read.
 type ServiceAccount struct {
 	ImagePullSecrets []string // names of Secrets in the same namespace
 }
 
-// ServiceAccount finds an account that something refers to.
+// ServiceAccount returns the account of a reference.
 func (s *Set) ServiceAccount(namespace, name string) (*ServiceAccount, error) {
 	o, content, err := s.datum("ServiceAccount", namespace, name)
 	if err != nil {
@@ -59,7 +59,7 @@ func newServiceAccount(o *Object, content map[string]any) (*ServiceAccount, erro
 // nameLabel is the label that the API server gives each Namespace.
 const nameLabel = "kubernetes.io/metadata.name"
 
-// NamespaceLabels returns the labels of a Namespace. With the error that it is not in the input they are those that each has.
+// NamespaceLabels returns the labels of a Namespace, or an error with the labels that each has if it is not in the input.
 func (s *Set) NamespaceLabels(name string) (map[string]string, error) {
 	labels := map[string]string{nameLabel: name}
 	_, content, err := s.datum("Namespace", s.namespace, name)

@@ -14,11 +14,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
-// maxDocuments bounds the documents of one file.
+// maxDocuments is the limit of the documents of one file.
 const maxDocuments = 50_000
 
-// Set is what was read. Its maker adds to it; once it is handed to an inventory it no longer changes,
-// except for notes of what was looked up. Looking things up is safe from many goroutines, adding is not.
+// Set holds the objects that were read. Its creator adds to it; once an inventory has it, it no longer changes,
+// except for the notes about lookups. Lookups are safe for concurrent use, additions are not.
 type Set struct {
 	namespace string // for objects without one
 
@@ -27,30 +27,30 @@ type Set struct {
 	byKey   map[key][]*Object
 	kinds   map[groupKind]int
 	skips   []Skip
-	faults  []error // of single objects: the others of the file are used
+	faults  []error // errors of single objects: the other objects of the file are used
 
-	generated map[Generated]*Object // Secrets and ConfigMaps that something makes in the cluster
+	generated map[Generated]*Object // Secrets and ConfigMaps that controllers create in the cluster
 
 	flux      []FluxNote
 	versioned []*Object
 
-	dirs  []string // of the files that were named
-	roots []string // directories that were named
+	dirs  []string // the directories of the files that the user named
+	roots []string // directories that the user named
 
-	unknown []string // namespaces in which there may be more than is known, "" for all
+	unknown []string // namespaces that may have more objects than are known, "" for all
 
-	siblings     *Set         // what lies beside the files that were named, nil for nothing
-	surroundings *Set         // of the lookup directories, nil for nothing
-	unread       bool         // there are more surroundings than may be read
-	broken       []brokenFile // beside the input
-	unreadable   []brokenFile // of the input
-	regrouped    []*Object    // of a kind that is kept, in a group like its own
-	unapplied    []*Object    // of files that nothing applies
+	siblings     *Set         // the files beside the named files, may be nil
+	surroundings *Set         // the files of the lookup directories, may be nil
+	unread       bool         // the lookup directories have more files than may be read
+	broken       []brokenFile // files beside the input
+	unreadable   []brokenFile // files of the input
+	regrouped    []*Object    // objects of a kept kind, in a group that resembles its own
+	unapplied    []*Object    // objects of files that are not applied
 
 	opened  map[*Object]Opened
 	parsing *parsing
 
-	mu    sync.Mutex // of what follows, and of the documents of Secrets, which are read on use
+	mu    sync.Mutex // guards notes, and the documents of Secrets, which are read on use
 	notes map[key]Note
 
 	index func() *index
@@ -58,13 +58,13 @@ type Set struct {
 
 type groupKind struct{ group, kind string }
 
-// KindCount is how many objects of a kind were seen.
+// KindCount is the number of objects of a kind.
 type KindCount struct {
 	Group, Kind string
 	Count       int
 }
 
-// Skip is a file or document that was left out, and why. It is for debug output, and the error of a file that may not be left out.
+// Skip reports why a file or document was left out. It is for debug output, and the error of a file that must not be left out.
 type Skip struct {
 	File, Reason string
 	at           Excerpt
@@ -72,7 +72,7 @@ type Skip struct {
 
 func (s *Skip) Error() string { return s.Reason }
 
-// Excerpt is the beginning of the document, or the file.
+// Excerpt returns the beginning of the document, or the file.
 func (s *Skip) Excerpt() Excerpt {
 	if s.at.Pos.File == "" {
 		return Excerpt{Pos: Pos{File: s.File}}
@@ -80,7 +80,7 @@ func (s *Skip) Excerpt() Excerpt {
 	return s.at
 }
 
-// Note says that an object which is not in the input was found beside it.
+// Note reports that an object missing from the input was found beside it.
 type Note struct {
 	Kind, Namespace, Name string
 	Pos                   Pos
@@ -90,7 +90,7 @@ func (n Note) String() string {
 	return fmt.Sprintf("%s %s/%s is not in the input: using %s", n.Kind, n.Namespace, n.Name, n.Pos.File)
 }
 
-// NewSet is an empty set. Objects without a namespace are in the one given, or in default.
+// NewSet returns an empty set. Objects without a namespace get the given one, or default.
 func NewSet(namespace string) *Set {
 	namespace = cmp.Or(namespace, "default")
 	s := &Set{
@@ -106,7 +106,7 @@ func NewSet(namespace string) *Set {
 	return s
 }
 
-// Add reads all documents of one file. On an error nothing of it is added.
+// Add reads all documents of one file. If it fails, no object of the file is added.
 func (s *Set) Add(file string, data []byte) error {
 	b, err := s.parsing.parse(file, data)
 	if err == nil {
@@ -115,10 +115,10 @@ func (s *Set) Add(file string, data []byte) error {
 	return err
 }
 
-// parsing is what the files of a run have in common while they are parsed.
+// parsing is the state that the files of a run share while they are parsed.
 type parsing struct {
 	namespace string // for objects without one; "default" if empty
-	surplus   int    // of the documents
+	surplus   int    // the sum over the documents
 	secrets   *conceal.Values
 }
 
@@ -158,7 +158,7 @@ func (s *Set) commit(b *batch) {
 	}
 }
 
-// ready is an object as it was made ready for the run. It is the object itself if there was nothing to do.
+// ready returns an object after decryption and substitution, or the object itself if neither was needed.
 func (s *Set) ready(o *Object) (*Object, error) {
 	opened, ok := s.opened[o]
 	if !ok {
@@ -179,8 +179,8 @@ func quoted(err error, data []byte) error {
 	return err
 }
 
-// Objects lists the objects of the kinds that are kept in the order of the input. An object that is
-// there twice is not in the list.
+// Objects lists the objects of the kept kinds in the order of the input. It leaves out objects that are defined
+// twice.
 func (s *Set) Objects() []*Object {
 	var list []*Object
 	for _, o := range s.objects {
@@ -191,14 +191,14 @@ func (s *Set) Objects() []*Object {
 	return list
 }
 
-// Skipped counts the Flux objects that are known but not supported yet, by name.
+// Skipped counts the Flux objects of known kinds that are not supported, by name.
 func (s *Set) Skipped() []KindCount {
 	return slices.DeleteFunc(s.Kinds(), func(k KindCount) bool {
 		return k.Group != oldestFlux1Group
 	})
 }
 
-// Kinds counts all objects that were seen, of whatever kind, by name.
+// Kinds counts all objects that were seen, of every kind, by name.
 func (s *Set) Kinds() []KindCount {
 	var list []KindCount
 	for gk, n := range s.kinds {
@@ -210,11 +210,11 @@ func (s *Set) Kinds() []KindCount {
 	return list
 }
 
-// Skips lists what was left out, for debug output.
+// Skips lists the files and documents that were left out, for debug output.
 func (s *Set) Skips() []Skip { return s.skips }
 
-// duplicates reports every object that is there more than once, in the order of the input. Secrets are judged when
-// something refers to them.
+// duplicates reports every object that is defined more than once, in the order of the input. Secrets are checked when
+// a reference needs them.
 func (s *Set) duplicates() []error {
 	var errs []error
 	for _, o := range s.objects {
@@ -238,7 +238,7 @@ func duplicate(same []*Object) *DuplicateError {
 	return e
 }
 
-// batch collects the objects of one file until it is known that all of it can be read.
+// batch collects the objects of one file until all of the file has been read.
 type batch struct {
 	parsing        *parsing
 	file           string
@@ -250,7 +250,7 @@ type batch struct {
 	generated      []Generator
 	flux           []FluxNote
 	instances      []*Object // FluxInstances
-	operators      []*Object // ResourceSets, and what they take their inputs from
+	operators      []*Object // ResourceSets and their input providers
 	versioned      []*Object
 	kinds          map[groupKind]int
 	skips          []Skip
@@ -338,7 +338,7 @@ func describe(n *yaml.Node) string {
 	return "text"
 }
 
-// object sorts one object into the batch. The items of a typed List may leave out what its name already says.
+// object adds one object to the batch. The items of a typed List may omit the apiVersion and kind that its kind implies.
 func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind string) error {
 	if b.count++; b.count > maxDocuments {
 		return src.errorAt(n, fmt.Sprintf("more than %d documents in one file", maxDocuments))
@@ -357,7 +357,7 @@ func (b *batch) object(src source, n *yaml.Node, path []any, apiVersion, kind st
 	case ours:
 		return b.keep(src, o)
 	case data:
-		// Only recorded: an object without references to it may have any content.
+		// It is only recorded: an object without references to it may have any content.
 		b.data = append(b.data, o)
 	case list:
 		return b.list(src, n, o)
@@ -436,7 +436,7 @@ func (b *batch) keep(src source, o *Object) error {
 }
 
 func (b *batch) list(src source, n *yaml.Node, l *Object) error {
-	// First of all no anchor may contain itself, or this would not end.
+	// Check first that no anchor contains itself, or the loop below would not end.
 	if err := src.check(src.tree); err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// maxSiblings bounds how many files of a directory are looked at for an object that is missing.
+// maxSiblings is the limit of files that are searched for missing objects, over all directories.
 const maxSiblings = 1000
 
-// Lookup finds an object by reference. One that is not in the input is looked for beside the files of the input, not
-// deeper, so that a HelmChart finds the HelmRepository in the next file.
+// Lookup returns the object of a reference. An object that is not in the input is looked for beside the files of the
+// input, but not deeper, so that a HelmChart finds the HelmRepository in the next file.
 func (s *Set) Lookup(group, kind, namespace, name string) (*Object, error) {
 	return s.find(key{group, kind, namespace, name}, func(s *Set) map[key][]*Object { return s.byKey })
 }
@@ -64,7 +64,7 @@ func (s *Set) note(k key, o *Object) {
 	s.notes[k] = Note{k.kind, k.namespace, k.name, o.Pos}
 }
 
-// nearby looks beside the input first, then in the directories that were named for looking things up.
+// nearby searches the files beside the input first, then the lookup directories.
 func (s *Set) nearby(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	for _, set := range s.others() {
 		same := in(set)[k]
@@ -78,7 +78,7 @@ func (s *Set) nearby(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	return nil, nil
 }
 
-// others are the sets of what is not in the input, the nearest first.
+// others returns the sets of objects outside the input, the nearest first.
 func (s *Set) others() []*Set {
 	var list []*Set
 	for _, set := range []*Set{s.siblings, s.surroundings} {
@@ -104,7 +104,7 @@ type brokenFile struct {
 	text []byte
 }
 
-// readBeside reads the manifests beside the named files. What cannot be read is not an error: nothing names it.
+// readBeside reads the manifests beside the named files. An unreadable file is not an error: the user did not name it.
 func (l *loader) readBeside() {
 	budget := maxSiblings
 	for _, dir := range l.in.dirs {
@@ -129,7 +129,7 @@ func (l *loader) readBeside() {
 	l.parse(l.in.beside)
 }
 
-// referable adds a file to a list if it may contain what can be missing, as may one that cannot be read.
+// referable adds a file to a list if the file cannot be read or may contain an object that a reference needs.
 func (l *loader) referable(list []*File, name string) []*File {
 	data, err := l.other(name)
 	switch {
@@ -141,7 +141,7 @@ func (l *loader) referable(list []*File, name string) []*File {
 	return append(list, &File{Name: name, referenceOnly: true, data: data})
 }
 
-// other reads a file that no argument names, once. A file that was read before, and a broken link, are empty.
+// other reads a file that no argument names, once. It returns no data for a file that was read before, and a broken link.
 func (l *loader) other(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -156,16 +156,16 @@ func (l *loader) other(name string) ([]byte, error) {
 	return read(l.ctx, name)
 }
 
-// unread is a file or a directory that may contain what is missing elsewhere.
+// unread returns a File for an unreadable file or directory, which may contain a missing object.
 func unread(err error) *File { return &File{referenceOnly: true, errs: []error{plain(err)}} }
 
-// referable reports whether a file may contain what something refers to.
+// referable reports whether a file may contain an object that a reference needs.
 func referable(data []byte) bool {
 	return mentionsFlux(data) || begins(data) || bytes.Contains(data, []byte("Secret")) ||
 		bytes.Contains(data, []byte("ServiceAccount")) || bytes.Contains(data, []byte("ConfigMap")) || bytes.Contains(data, []byte("kind: Namespace"))
 }
 
-// begins reports whether a file may say what a cluster begins with: it has a FluxInstance, or the values of one.
+// begins reports whether a file may define the first objects of a cluster: it has a FluxInstance, or the values of one.
 func begins(data []byte) bool {
 	return bytes.Contains(data, []byte(OperatorGroup)) || bytes.Contains(data, []byte("instance:")) && bytes.Contains(data, []byte("sync:"))
 }

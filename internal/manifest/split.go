@@ -16,7 +16,7 @@ var (
 	bomUTF16BE = []byte{0xFE, 0xFF}
 )
 
-// decodeText turns the bytes of a file into UTF-8. PowerShell's > writes UTF-16, so that is read too.
+// decodeText converts the bytes of a file to UTF-8. It accepts UTF-16 because PowerShell's > writes it.
 func decodeText(file string, data []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(data, bomUTF16LE):
@@ -72,7 +72,7 @@ func offsetPos(file string, data []byte, offset int) Pos {
 	}
 }
 
-// split cuts a stream into documents. Those without content are left out.
+// split cuts a stream into documents. It leaves out documents without content.
 func split(data []byte) iter.Seq[edit.Piece] {
 	return func(yield func(edit.Piece) bool) {
 		for piece := range edit.Pieces(data) {
@@ -94,7 +94,7 @@ func hasContent(text []byte) bool {
 	return false
 }
 
-// isBlank is true of empty lines, comments, and of directives, which stand alone once the text is cut at its separators.
+// isBlank reports whether a line is empty, a comment, or a directive, which is a separate piece of a text cut at separators.
 func isBlank(line []byte) bool {
 	if len(line) > 0 && line[0] == '%' {
 		return true

@@ -12,16 +12,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxAnchors are looked at to suggest one of them.
+// maxAnchors is the limit of anchors that a hint considers.
 const maxAnchors = 16
 
-// stumble is a sign with a meaning in YAML that its writer did not mean.
+// stumble is a character with a meaning in YAML that its author did not intend.
 type stumble struct {
 	line, column  int // in the document
 	message, hint string
 }
 
-// stumbled finds such a sign on the line that cannot be parsed, or the quote that opens above it.
+// stumbled finds such a character on the line that cannot be parsed, or the quote that opens above it.
 func (d *document) stumbled(line int, msg string) (stumble, bool) {
 	if len(d.text) > maxBisected {
 		return stumble{}, false
@@ -68,7 +68,7 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 	return s, true
 }
 
-// unknownAlias explains an asterisk, in block or in flow style, that is no alias of an anchor before it.
+// unknownAlias explains an asterisk, in block or in flow style, that is not an alias of an anchor before it.
 func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
 	text, start := string(lineText(d.text, line)), lineOffset(d.text, line-1)
 	for _, at := range aliasOf().FindAllStringSubmatchIndex(text, -1) {
@@ -110,7 +110,7 @@ func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
 	return stumble{}, false
 }
 
-// anchorsOf are the first anchors of a text, without those on lines that may contain a password.
+// anchorsOf returns the first anchors of a text, without those on lines that may contain a password.
 func anchorsOf(text []byte) []string {
 	var names []string
 	for _, at := range anchorOf().FindAllSubmatchIndex(text, maxAnchors) {
@@ -122,7 +122,7 @@ func anchorsOf(text []byte) []string {
 	return names
 }
 
-// openQuote finds a quote that is not closed on its line, for which the lines up to another one fail.
+// openQuote finds a quote that is not closed on its line, so that the text fails up to the line of the next quote.
 func (d *document) openQuote(line int, msg string) (stumble, bool) {
 	unclosed := failure([]byte("\""), 1)
 	opens, closes := line, 0
@@ -144,7 +144,7 @@ func (d *document) openQuote(line int, msg string) (stumble, bool) {
 	return s, true
 }
 
-// unclosedQuote is the index of the quote of a line that has no other end, or -1.
+// unclosedQuote returns the index of the quote of a line that is not closed, or -1.
 func unclosedQuote(line string) int {
 	for i := 0; i < len(line); i++ {
 		c := line[i]
@@ -172,7 +172,7 @@ func closesNot(text string, quote byte) bool {
 	return false
 }
 
-// keyAndValue divides a line into what stands before its value, without indentation, and the value.
+// keyAndValue splits a line into its value and the text before it, without indentation.
 func keyAndValue(line string) (key, value string) {
 	rest := strings.TrimLeft(line, " ")
 	start := rest
@@ -220,7 +220,7 @@ func hasAnchor(text []byte, name string) bool {
 	}
 }
 
-// conflict finds the lines between which Git has left two sides, counted from 1; 0 is not found.
+// conflict returns the lines of an unresolved merge conflict of Git, counted from 1; 0 is not found.
 func (d *document) conflict() (first, last int) {
 	line := 0
 	for text := range bytes.Lines(d.text) {

@@ -13,11 +13,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// maxSurroundings bounds how many manifests are looked at in the directories for looking things up. It stops a walk
-// through a home directory that was named by mistake.
+// maxSurroundings is the limit of manifests that are read in the lookup directories. It stops a walk through a home
+// directory that was named by mistake.
 const maxSurroundings = 50_000
 
-// lookupDirs takes the directories, which must be there.
+// lookupDirs adds the lookup directories. A missing directory is an error.
 func (l *loader) lookupDirs(dirs []string) {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
@@ -35,7 +35,7 @@ func (l *loader) lookupDirs(dirs []string) {
 	}
 }
 
-// readAround reads the lookup directories, at every depth. What cannot be read is not an error: nothing names
+// readAround reads the lookup directories, at every depth. An unreadable file is not an error: the user did not name
 // it.
 func (l *loader) readAround() {
 	l.walkOutside(func(name string) error {
@@ -50,11 +50,11 @@ func (l *loader) readAround() {
 	l.parse(l.in.around)
 }
 
-// walkOutside visits the files of the lookup directories until as many manifests were seen as are looked at.
+// walkOutside visits the files of the lookup directories up to the limit of manifests.
 func (l *loader) walkOutside(visit func(name string) error) {
 	budget := maxSurroundings
 	for _, dir := range l.in.lookup {
-		// A separator at the end makes the walk begin behind a link that was named.
+		// The separator at the end makes the walk follow dir itself if it is a link.
 		_ = filepath.WalkDir(dir+string(filepath.Separator), func(name string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -81,8 +81,8 @@ func (l *loader) walkOutside(visit func(name string) error) {
 	}
 }
 
-// nearest picks those of several definitions that are the fewest directories away from the input: a repository may hold
-// one for each cluster. The same text twice is one definition.
+// nearest returns the definitions that are the fewest directories away from the input: a repository may define an
+// object once per cluster. Two definitions with the same text count as one.
 func (s *Set) nearest(same []*Object) []*Object {
 	var near []*Object
 	least := math.MaxInt
@@ -98,7 +98,7 @@ func (s *Set) nearest(same []*Object) []*Object {
 	return near
 }
 
-// stepsTo counts the directories between the nearest of the input's and another one, up and down.
+// stepsTo counts the directories between dir and the nearest directory of the input, up and down.
 func (s *Set) stepsTo(dir string) int {
 	least := math.MaxInt - 1
 	for _, from := range slices.Concat(s.dirs, s.roots) {
@@ -109,7 +109,7 @@ func (s *Set) stepsTo(dir string) int {
 	return least
 }
 
-// StepsBetween counts the directories between two, up and down. It returns false if that is not known.
+// StepsBetween counts the directories between two, up and down. It returns false if the number is not known.
 func StepsBetween(from, to string) (int, bool) {
 	if filepath.IsAbs(from) != filepath.IsAbs(to) {
 		var errs [2]error
@@ -129,7 +129,7 @@ func StepsBetween(from, to string) (int, bool) {
 	return strings.Count(filepath.ToSlash(rel), "/") + 1, true
 }
 
-// sameText reports whether two objects were written in the same words. An object in a List is only the same as itself.
+// sameText reports whether two objects were written with the same text. An object in a List equals no other object.
 func (o *Object) sameText(other *Object) bool {
 	if o.at.doc == nil || other.at.doc == nil || len(o.at.path) > 0 || len(other.at.path) > 0 {
 		return false
@@ -137,13 +137,13 @@ func (o *Object) sameText(other *Object) bool {
 	return bytes.Equal(bytes.TrimSpace(o.at.doc.text), bytes.TrimSpace(other.at.doc.text))
 }
 
-// surrounded reports whether all of the input are files as hooks pass them, and the directories are known that hold
-// what they are part of. Then these are built, and the input is what the files take part in.
+// surrounded reports whether the input is only files as hooks pass them, with lookup directories that contain the builds that
+// these files are part of. Then the lookup directories are built, and the input is the objects that the files affect.
 func (l *loader) surrounded() bool {
 	return len(l.options.Files) == 0 && len(l.options.Offered) > 0 && len(l.in.lookup) > 0
 }
 
-// surround reads the lookup directories. What is not in the files that were passed is there for references alone.
+// surround reads the lookup directories. Files that were not passed are only for references.
 func (l *loader) surround() {
 	passed := &files{}
 	for _, name := range l.options.Offered {
@@ -167,7 +167,7 @@ func (l *loader) surround() {
 	})
 }
 
-// surrounding reads a file of a lookup directory. One that was not passed may be anything.
+// surrounding reads a file of a lookup directory. A file that was not passed need not be a manifest.
 func (l *loader) surrounding(name string, passed *files) {
 	data, err := l.other(name)
 	f := &File{Name: name, Walked: true, offered: true, referenceOnly: true}

@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxBisected is the longest document that is parsed several times to find the line of an error.
+// maxBisected is the length in bytes of the longest document that is parsed several times to find the line of an error.
 const maxBisected = 1 << 20
 
-// CheckSyntax returns what is wrong with the first document of a text that cannot be read, and on which line; nil if all can.
-// It quotes nothing that may be a password.
+// CheckSyntax returns the line and the error of the first document of a text that cannot be read, or nil. It quotes
+// no text that may be a password.
 func CheckSyntax(text []byte) (line int, err error) {
 	for c := range split(text) {
 		for d := range documents("", c) {
@@ -74,8 +74,8 @@ func (d *document) syntaxError(err error) error {
 	return e
 }
 
-// failingLine is the last line of the shortest text that fails in the same way. The YAML library itself reports where
-// the surrounding block begins, which may be a hundred lines earlier, and sometimes one line less than that.
+// failingLine returns the last line of the shortest text that fails in the same way. The YAML library reports the line
+// where the surrounding block begins, which may be a hundred lines earlier, and sometimes one line less than that.
 func failingLine(text []byte, msg string) int {
 	fails := func(lines int) bool { return failure(text, lines) == msg }
 	r := &oneByOne{text: text}
@@ -92,7 +92,7 @@ func failingLine(text []byte, msg string) int {
 	return firstFailing(last, fails)
 }
 
-// failure is the message with which the first lines of a text fail, "" if they do not.
+// failure returns the message with which the first lines of a text fail, "" if they do not.
 func failure(text []byte, lines int) string {
 	err := scan(bytes.NewReader(text[:lineOffset(text, lines)]))
 	if err == nil {
@@ -101,9 +101,9 @@ func failure(text []byte, lines int) string {
 	return plainMessage(err)
 }
 
-// firstFailing is the first of the neighbours up to a line that fail.
+// firstFailing returns the first line, of those up to last, from which on every text fails.
 func firstFailing(last int, fails func(lines int) bool) int {
-	// The lines before ok do not fail, the lines up to last do. Usually they are neighbours.
+	// The text up to line ok does not fail, the text up to last does. Usually they are neighbours.
 	ok := last
 	for step := 1; ok > 0 && fails(ok); step *= 2 {
 		last, ok = ok, max(0, ok-step)
@@ -111,7 +111,7 @@ func firstFailing(last int, fails func(lines int) bool) int {
 	return ok + 1 + sort.Search(last-ok-1, func(i int) bool { return fails(ok + 1 + i) })
 }
 
-// scan parses without building anything that is kept.
+// scan parses a text without keeping the result.
 func scan(r io.Reader) error {
 	dec := yaml.NewDecoder(r)
 	for {
@@ -123,7 +123,7 @@ func scan(r io.Reader) error {
 	}
 }
 
-// oneByOne hands out single bytes, so that no more is read than is looked at.
+// oneByOne returns single bytes, so that the parser reads no further than it needs.
 type oneByOne struct {
 	text []byte
 	at   int
@@ -141,7 +141,7 @@ func (r *oneByOne) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// lineOffset is where a line ends, break included; lines count from 1.
+// lineOffset returns the offset of the end of a line, including its break. Lines count from 1.
 func lineOffset(text []byte, line int) int {
 	at := 0
 	for ; line > 0; line-- {
@@ -158,7 +158,7 @@ func lineText(text []byte, line int) []byte {
 	return bytes.TrimRight(text[lineOffset(text, line-1):lineOffset(text, line)], "\r\n")
 }
 
-// controlCharacter finds the first character that YAML does not allow anywhere.
+// controlCharacter returns the index of the first character that YAML does not allow anywhere, or -1.
 func controlCharacter(text []byte) int {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])

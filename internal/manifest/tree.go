@@ -8,13 +8,13 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// locate follows a path as far as it goes. For a map entry the answer is its key, which is where a reader looks.
+// locate follows a path to the deepest existing node. For a map entry it returns the key, which is where a reader looks.
 func locate(root *yaml.Node, path []any) *yaml.Node {
 	found, _ := locateValue(root, path)
 	return found
 }
 
-// at is the value at a path, or nil.
+// at returns the value at a path, or nil.
 func at(root *yaml.Node, path ...string) *yaml.Node {
 	for _, step := range path {
 		_, root = entry(root, step)
@@ -22,7 +22,7 @@ func at(root *yaml.Node, path ...string) *yaml.Node {
 	return root
 }
 
-// scalar is the text of a scalar at a path, or "".
+// scalar returns the text of a scalar at a path, or "".
 func scalar(root *yaml.Node, path ...string) string {
 	n := resolve(at(root, path...))
 	if n == nil || n.Kind != yaml.ScalarNode || isNull(n) {
@@ -61,8 +61,8 @@ func entry(n *yaml.Node, name string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// merged looks through what a merge key brings in, which is a map or a list of maps. Only one level of merging is
-// followed: a deeper one finds the place of the parent.
+// merged finds a key in the value of a merge key, which is a map or a list of maps. It follows only one level of
+// merging: for a deeper level the position is that of the parent.
 func merged(n *yaml.Node, name string) (k, v *yaml.Node) {
 	n = resolve(n)
 	sources := []*yaml.Node{n}
@@ -93,7 +93,7 @@ func element(n *yaml.Node, i int) *yaml.Node {
 
 func isMerge(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!merge" }
 
-// keyText is the key as it will read in JSON. YAML 1.1 makes `on` the key "true" and 0x1 the key "1".
+// keyText returns the key as it reads in JSON. YAML 1.1 makes `on` the key "true" and 0x1 the key "1".
 func keyText(n *yaml.Node) string {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 || isWord(n.Value) {
@@ -109,7 +109,7 @@ func keyText(n *yaml.Node) string {
 	return n.Value
 }
 
-// isWord is true of plain scalars that are strings in every version of YAML, which is nearly all keys.
+// isWord reports whether a plain scalar is a string in every version of YAML, like nearly all keys.
 func isWord(s string) bool {
 	if s == "" || !isLetter(s[0]) {
 		return false
@@ -123,7 +123,7 @@ func isWord(s string) bool {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// check refuses what must not reach the value decoder: duplicate keys, endless nesting, aliases that explode.
+// check refuses documents that must not reach the value decoder: duplicate keys, endless nesting, exploding aliases.
 func (d *document) check(root *yaml.Node) error {
 	if d.checked {
 		return d.checkErr
@@ -135,7 +135,7 @@ func (d *document) check(root *yaml.Node) error {
 	return d.checkErr
 }
 
-// expansion is check without a look at the keys.
+// expansion is check without the search for duplicate keys.
 func (d *document) expansion(root *yaml.Node) error {
 	c := d.newChecker()
 	c.anyKeys = true
@@ -144,18 +144,18 @@ func (d *document) expansion(root *yaml.Node) error {
 }
 
 func (d *document) newChecker() *checker {
-	// Without aliases no value counts more than twice its text, so only aliases can go past this limit.
+	// Without aliases a value counts at most twice its text, so only aliases can exceed this limit.
 	return &checker{doc: d, limit: 2*len(d.text) + maxExpansion, sizes: map[*yaml.Node]int{}}
 }
 
 type checker struct {
 	doc     *document
 	limit   int
-	anyKeys bool               // duplicate ones too
-	sizes   map[*yaml.Node]int // of anchored nodes; 0 while one is being visited
+	anyKeys bool               // duplicate keys are allowed
+	sizes   map[*yaml.Node]int // the sizes of anchored nodes; 0 during the visit of a node
 }
 
-// visit answers how large a value is once its aliases are expanded.
+// visit returns the size of a value with its aliases expanded.
 func (c *checker) visit(n *yaml.Node, depth int) (int, error) {
 	if depth > maxDepth {
 		return 0, c.doc.errorAt(n, fmt.Sprintf("nested deeper than %d levels", maxDepth))
@@ -215,7 +215,7 @@ func (c *checker) keys(n *yaml.Node) error {
 	return nil
 }
 
-// unsupported finds the first value that JSON has no words for.
+// unsupported returns the first value that JSON cannot represent.
 func unsupported(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i < len(n.Content); i += 2 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Leaves visits the values without parts in a value in the types of JSON, in a fixed order, each with its path. It leaves out what is
-// below some keys.
+// Leaves visits the scalars of a value in the types of JSON, and its nulls, in a fixed order, each with its path. It
+// skips the keys in without.
 func Leaves(v any, without map[string]bool) iter.Seq2[[]any, any] {
 	return func(yield func([]any, any) bool) { leaves(v, nil, without, yield) }
 }
@@ -34,7 +34,7 @@ func leaves(v any, path []any, without map[string]bool, yield func([]any, any) b
 	return true
 }
 
-// Dotted is a path as people write it: spec.resources[2].name.
+// Dotted returns a path as people write it: spec.resources[2].name.
 func Dotted(path ...any) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -47,8 +47,8 @@ func Dotted(path ...any) string {
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// Shared is a value with the parts that another one has as well in place of its own, and reports whether all of it is there: most of
-// what is built or admitted is as it was written, and held once. The value is changed in place; what it shares must not be.
+// Shared returns value with every part that equals its counterpart in given replaced by that part, and reports whether the
+// two are equal. This saves memory, since a build changes little. value is changed in place; the shared parts must not be.
 func Shared(value, given any) (any, bool) {
 	same := false
 	switch value := value.(type) {

@@ -7,8 +7,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
-// StoredAs is how an object is called in the artifacts directory. A part of its name that came from a Secret is another
-// one there.
+// StoredAs returns the namespace and name of an object in the artifacts directory. Each is a pseudonym if a part of
+// it came from a Secret.
 func (o *Object) StoredAs() (namespace, name string) {
 	_, namespace, name = o.Called()
 	if namespace != o.Namespace {
@@ -20,16 +20,16 @@ func (o *Object) StoredAs() (namespace, name string) {
 	return namespace, name
 }
 
-// MayBeStoredAs reports whether an object that a record calls name can be called stored in the artifacts directory.
+// MayBeStoredAs reports whether an object with this name in a record can have the name stored in the artifacts directory.
 func MayBeStoredAs(name, stored string) bool {
 	return stored == name || strings.Contains(name, conceal.Hidden) && strings.HasPrefix(stored, conceal.Hidden+"-")
 }
 
-// Veil is what the name of a file or a revision is called where people see it: one that was made of what a Secret says
-// about the chart or the version of the object is another name. What follows an @ stays.
+// Veil returns the visible name of a file or a revision: a pseudonym if the name was made from a text of a Secret in
+// the chart or the version of the object. The part after an @ is kept.
 func (o *Object) Veil(name string) string { return o.VeilOf(name, namingFields()...) }
 
-// VeilOf is Veil for a text that is made of these fields.
+// VeilOf is Veil for a text that is made from the given fields.
 func (o *Object) VeilOf(name string, fields ...[]any) string {
 	if !o.Tainted() {
 		return name
@@ -41,10 +41,10 @@ func (o *Object) VeilOf(name string, fields ...[]any) string {
 	return conceal.Pseudonym(first) + strings.TrimPrefix(name, first)
 }
 
-// VeilField is VeilOf and ConcealText for a text of a document or a table, that says what the chart or the version is.
+// VeilField is Veil and ConcealText for a text of a document or a table that contains the chart or the version.
 func (o *Object) VeilField(text string) string { return o.ConcealText(o.Veil(text)) }
 
-// Unveil finds out of which name Veil has made another, if a field of the object has it as it is.
+// Unveil returns the name for which Veil returned a pseudonym, if a field of the object contains that name.
 func (o *Object) Unveil(name string) string {
 	first, _, _ := strings.Cut(name, "@")
 	if !o.Tainted() || !strings.HasPrefix(first, conceal.Hidden) {
@@ -58,7 +58,7 @@ func (o *Object) Unveil(name string) string {
 	return name
 }
 
-// namingFields are the fields of which revisions and the names of artifacts are made.
+// namingFields returns the fields from which revisions and the names of artifacts are made.
 func namingFields() [][]any {
 	return [][]any{
 		{"spec", "chart"}, {"spec", "version"}, {"spec", "ref"}, {"spec", "reference"}, {"spec", "valuesFiles"}, {"spec", "valuesFile"},
@@ -94,13 +94,13 @@ func within(field any, texts []string) []string {
 	return found
 }
 
-// At is the value at a path of fields and positions in a list, the zero value if it is not there or of another type.
+// At returns the value at a path of fields and list indexes, or the zero value if it is missing or of another type.
 func At[T any](v any, path ...any) T {
 	value, _ := ValueAt(v, path).(T)
 	return value
 }
 
-// ValueAt is At for a value of any type.
+// ValueAt returns the value at a path like At, of any type.
 func ValueAt(v any, path []any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -118,19 +118,19 @@ func ValueAt(v any, path []any) any {
 	return v
 }
 
-// VeilStatus does what Veil does to the fields of a status with such names.
+// VeilStatus applies Veil to the revisions and file names of a status.
 func (o *Object) VeilStatus(status map[string]any) map[string]any {
 	if !o.Tainted() {
 		return status
 	}
 	veiled, _ := withNames(status, o.Veil).(map[string]any)
 	if chart, ok := veiled["helmChart"].(string); ok {
-		veiled["helmChart"] = o.calledIn(chart) // its name is made of the release's
+		veiled["helmChart"] = o.calledIn(chart) // the name of the chart is derived from that of the release
 	}
 	return veiled
 }
 
-// UnveilStatus does what Unveil does to them.
+// UnveilStatus applies Unveil to the same fields.
 func (o *Object) UnveilStatus(status map[string]any) map[string]any {
 	known, _ := withNames(status, o.Unveil).(map[string]any)
 	return known
