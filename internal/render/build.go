@@ -23,21 +23,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// built is an object as kustomize gives it, and the file that it comes from.
+// built is an object in the output of kustomize, with the file that it comes from.
 type built struct {
 	content map[string]any
-	file    string         // absolute; the kustomization file of what a generator made
-	shown   map[string]any // what may be shown of it, nil for all
+	file    string         // absolute; the kustomization file for a generated object
+	shown   map[string]any // the part of it that may be shown, nil for all
 }
 
-// build runs kustomize on a directory with the kustomization given, in place of the file there.
+// build runs kustomize on a directory with the given kustomization instead of its kustomization file.
 func (r *repository) build(ctx context.Context, dir, file string, k *types.Kustomization, replace map[string][]byte) buildResult {
 	uses := &patchUses{sealed: len(replace) > 0}
 	objects, err := r.buildUnder(ctx, nil, uses, dir, file, k, replace)
 	return buildResult{objects, uses.list, err}
 }
 
-// buildUnder does it with the values of Secrets under a veil, nil for none, and records patches, unless that is nil.
+// buildUnder is build with the values of Secrets under a veil (nil shows them). It records in uses the patches, unless uses is nil.
 func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, dir, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
 	files := map[string][]byte{}
 	for path, text := range replace {
@@ -49,7 +49,7 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, d
 	fs.lacking = r.lacks(dir, k)
 	fs.forgive(dir, k)
 	fs.veil = v
-	if uses != nil && !fs.lacking { // a patch may be for what is left out
+	if uses != nil && !fs.lacking { // the target of a patch may be left out
 		fs.patched = uses.add
 	}
 	objects, err := r.run(fs, dir, file, k)
@@ -69,8 +69,8 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, d
 	return nil, text
 }
 
-// placed returns the error of an entry of a kustomization file at the file that the mistake is in. The entries of one are as they are
-// written, unless something that it includes is elsewhere.
+// placed returns the error of a kustomization entry with the position of the mistake. written reports whether the entries are still
+// those of the kustomization file; otherwise the position is the file.
 func (r *repository) placed(entry *kustomize.EntryError, err error, written bool) error {
 	d := r.directory(filepath.Dir(entry.File))
 	if patch := entry.Field == "patches"; entry.Path != "" && written && (patch || d == nil) {
@@ -102,7 +102,7 @@ type specPatchError struct {
 
 func (e *specPatchError) Unwrap() error { return e.error }
 
-// run builds a directory, and decodes what comes out.
+// run builds a directory and decodes the resulting objects.
 func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization) ([]built, error) {
 	k, err := fs.veil.overKustomization(file, k)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization)
 	return objects, nil
 }
 
-// written is the object of a file that an object was built from, nil for one that a generator made.
+// written returns the object in a file that a built object comes from, nil for a generated object.
 func (r *repository) written(file string, content map[string]any) *manifest.Object {
 	if file == "" || manifest.IsKustomizationFile(file) {
 		return nil
@@ -147,7 +147,7 @@ func (r *repository) written(file string, content map[string]any) *manifest.Obje
 	return f.Origin(group, kind, name)
 }
 
-// advised returns the text of an error, with a hint where it is known what to do: kustomize itself names flags that neither Flux nor
+// advised returns the text of an error, with a hint if the remedy is known. kustomize itself names flags that neither Flux nor
 // this program has.
 func advised(err, text error) error {
 	switch {
@@ -161,7 +161,7 @@ func advised(err, text error) error {
 	return text
 }
 
-// plainError shows paths as the user knows them.
+// plainError returns an error on one line, with paths as the user knows them.
 func (r *repository) plainError(err error) error {
 	if _, ok := errors.AsType[*kustomize.PanicError](err); ok {
 		return err
@@ -184,7 +184,7 @@ func (r *repository) plainError(err error) error {
 	return errors.New(text)
 }
 
-// maxMessage bounds the message of a build. kustomize quotes whole objects.
+// maxMessage is the limit, in bytes, of the message of a build. kustomize quotes whole objects.
 const maxMessage = 1000
 
 // clone copies a kustomization that is about to be changed.
@@ -197,14 +197,14 @@ func clone(k *types.Kustomization) (*types.Kustomization, error) {
 	return c, json.Unmarshal(text, c)
 }
 
-// buildResult is what a build gave. It is shared: copy before changing it.
+// buildResult holds the result of a build. It is shared: copy before changing it.
 type buildResult struct {
 	objects []built
 	patches []patchUse // with targets
 	err     error
 }
 
-// buildOnce builds what is the same for several clusters only once.
+// buildOnce runs a build, or returns the result of an earlier one with the same arguments: clusters share builds.
 func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) buildResult {
 	text, err := json.Marshal(k)
 	if err != nil {
@@ -224,11 +224,11 @@ func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustom
 	return known
 }
 
-// lacks reports whether something is left out of what a kustomization includes, because it is elsewhere.
+// lacks reports whether a kustomization includes something remote, which is left out.
 func (r *repository) lacks(dir string, k *types.Kustomization) bool {
 	c := newClosure()
 	if d := r.directory(dir); d != nil {
-		_ = c.add(r, dir, nil) // what is wrong with it is an error of the build
+		_ = c.add(r, dir, nil) // its errors are errors of the build
 	}
 	for _, entry := range append(k.Resources[:len(k.Resources):len(k.Resources)], k.Components...) {
 		if path, err := r.within(join(dir, entry)); err == nil && r.isDirectory(path) {
@@ -238,8 +238,8 @@ func (r *repository) lacks(dir string, k *types.Kustomization) bool {
 	return len(c.remote) > 0
 }
 
-// forgive gives each patch of a kustomization the target that it names itself: a patch of something that is left out then
-// does nothing, where it would fail the build. What else is wrong with a patch is for the build to say.
+// forgive sets the target of each patch of a kustomization to the object that the patch names: if that object is left out, the
+// patch has no effect and does not fail the build. The build reports all other errors in patches.
 func (c *confined) forgive(dir string, k *types.Kustomization) {
 	if !c.lacking {
 		return
@@ -251,7 +251,7 @@ func (c *confined) forgive(dir string, k *types.Kustomization) {
 	k.Patches = patches
 }
 
-// targeted is a patch with a target. One of several documents becomes one for each.
+// targeted returns a patch with a target. A patch with several documents becomes one patch for each document.
 func (c *confined) targeted(dir string, p types.Patch) []types.Patch {
 	if p.Target != nil {
 		return []types.Patch{p}
@@ -280,7 +280,7 @@ func (c *confined) targeted(dir string, p types.Patch) []types.Patch {
 	return patches
 }
 
-// targetOf is what a patch is about, nil if it does not say so.
+// targetOf returns the object that a patch names, nil if the kind or the name is missing.
 func targetOf(n *kyaml.RNode) *types.Selector {
 	if n.GetKind() == "" || n.GetName() == "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 )
 
-// builder builds one cluster. Build makes it and is the only one to use it, from one goroutine; it ends with the Result.
+// builder builds one cluster. Build makes it and alone uses it, from one goroutine, until it returns the Result.
 type builder struct {
 	*Renderer
 	cluster *Cluster
@@ -27,20 +27,20 @@ type builder struct {
 	kustomizations map[string]*manifest.Object // Kustomizations that were met, by namespace and name
 	waiting        []*flux                     // built, but their variables are not all known
 	found          map[string]*datum           // ConfigMaps and Secrets, by kind, namespace and name
-	generated      map[string]string           // the kinds of what makes Secrets and ConfigMaps in the cluster, by what they make
+	generated      map[string]string           // kinds of the generators of Secrets and ConfigMaps in the cluster, by generated object
 	absent         []absence                   // ConfigMaps and Secrets that were needed and not found
 	objects        []*manifest.Object
 	sources        sources               // that were built
 	unset          map[string][]unsetUse // of variables without a value, by name
-	spared         map[string]bool       // files of builds that failed: they are there as they are written
+	spared         map[string]bool       // files of failed builds, read as they are written
 
 	abandoned map[*node]bool
 
-	from       int                      // the start that leads to what is being built
+	from       int                      // the start that leads to the current build
 	startOf    map[*manifest.Object]int // starts that are Kustomizations, or became one
 	superseded map[int]bool             // starts that a build led to
 	revisions  map[int]int              // how often a start changed itself
-	withdrawn  map[string]int           // what was taken back, by the name of what gave it
+	withdrawn  map[string]int           // how often a source of objects was taken back, by its name
 
 	notices    []Notice
 	patched    []*notedPatch
@@ -54,17 +54,17 @@ type builder struct {
 	lostPaths  map[string]bool
 
 	parked     []parked
-	entered    bool // all that the cluster begins with
+	entered    bool // all starts of the cluster are in
 	expansions []Expansion
-	overlay    bool // what is being built is a plain directory with a base elsewhere
+	overlay    bool // the current build is a plain directory with a base elsewhere
 
 	sets        []pendingSet
 	providers   []inputProvider
 	depth       int                  // of the ResourceSets that make what is added
-	objectCount int                  // of what they made
+	objectCount int                  // objects that ResourceSets made
 	copies      []manifest.Generator // of other objects, in the cluster only
 	setBudget   resourceset.Budget
-	silenced    []string // namespaces in which what is not known may be, "" for all
+	silenced    []string // namespaces in which unknown objects may exist, "" for all
 }
 
 // plainDirectory builds a directory that no Kustomization leads to, as kubectl apply -k would.
@@ -98,7 +98,7 @@ func (b *builder) plainDirectory(dir string) {
 	}
 }
 
-// buildPlain builds a directory with nothing but its own kustomization.
+// buildPlain builds a directory with its own kustomization only.
 func (r *Renderer) buildPlain(f *flux, c *closure) buildResult {
 	file, k, err := f.kustomization(c)
 	if d := f.repo.directory(f.path); err == nil && len(d.unknown) > 0 {
@@ -110,7 +110,7 @@ func (r *Renderer) buildPlain(f *flux, c *closure) buildResult {
 	return r.buildOnce(f.repo, f.path, file, k, nil)
 }
 
-// directoryFailed reports what is wrong with a directory. If nothing of Flux is in it, it need not matter to Flux.
+// directoryFailed reports the error of a directory. If the directory has no object of Flux, this is a notice: Flux may not use it.
 func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err error) {
 	if lost := b.abandon(c); !lost && !b.touches(c) {
 		return
@@ -129,15 +129,15 @@ func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err e
 	b.errs = append(b.errs, failed)
 }
 
-// forOthers reports whether a build that nothing leads to needs helm, which Flux does not run: where Kustomizations say what Flux
-// applies, it is for another program.
+// forOthers reports whether a build that no Kustomization leads to needs helm, which Flux does not run. If the input has
+// Kustomizations, such a directory is for another program.
 func (b *builder) forOthers(err error) bool {
 	return errors.Is(err, kustomize.ErrNoHelm) && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
 }
 
-// abandon claims what a build that failed would have led to: by itself it would be something else. Another beginning
-// is not affected, and is built. Where it is only
-// there for references, it is better than nothing. It reports whether the input is about any of it.
+// abandon claims the nodes that a failed build would have led to, because they mean something different alone. Another start is
+// not affected and is built. A node that is there for references only is better than no node. abandon reports whether the input
+// is about any of them.
 func (b *builder) abandon(c *closure) (lost bool) {
 	b.spare(c)
 	for i, n := range b.plan.nodes {
@@ -210,8 +210,8 @@ func (b *builder) warnRemote(c *closure) {
 	}
 }
 
-// rest builds the directories that nothing led to after all: the Kustomization that should have is gone from what was
-// built.
+// rest builds the directories that no Kustomization led to after all: the Kustomization that should have led there is missing
+// from the built objects.
 func (b *builder) rest() {
 	for _, dir := range b.in.Dirs {
 		real, err := b.disk.absolute(dir)
@@ -229,8 +229,8 @@ func (b *builder) rest() {
 	b.finishAll()
 }
 
-// locate finds the files of a Kustomization. It returns nil and why if they are not available, and both if the API server would refuse
-// the Kustomization.
+// locate finds the files of a Kustomization. It returns nil and an error if they are not available, and both if the API server would
+// refuse the Kustomization.
 func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 	spec, refused := decode(o)
 	if spec == nil {
@@ -259,7 +259,7 @@ func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 	return f, refused
 }
 
-// kustomization builds a Kustomization. What comes out waits for its variables.
+// kustomization builds a Kustomization. The resulting objects wait for their variables.
 func (b *builder) kustomization(o *manifest.Object) {
 	key := o.Namespace + "/" + o.Name
 	if first, met := b.kustomizations[key]; met {
@@ -344,7 +344,7 @@ func (b *builder) warnUnknown(f *flux) {
 	}
 }
 
-// admit records what the API server would not store. Old versions it knows no more.
+// admit records and returns the error with which the API server refuses an object. It does not check old API versions.
 func (b *builder) admit(o *manifest.Object) error {
 	if b.o.Admit == nil || o.APIVersion != kustomizev1.GroupVersion.String() {
 		return nil
@@ -359,8 +359,8 @@ func (b *builder) admit(o *manifest.Object) error {
 	return err
 }
 
-// buildDecrypted builds with files that were decrypted. A failure may quote them, so it is reported as that of a build
-// without, or not at all.
+// buildDecrypted builds with decrypted files. An error may quote them, so the error of a build without them is returned instead,
+// or one without details.
 func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, replace map[string][]byte) ([]built, error) {
 	result := b.buildOnce(f.repo, f.path, file, k, replace)
 	if err := result.err; err == nil || len(replace) == 0 || b.ctx.Err() != nil {
@@ -386,7 +386,7 @@ func (b *builder) failed(f *flux, c *closure, err error) {
 		b.errs = append(b.errs, err)
 		return
 	}
-	b.silenced = append(b.silenced, f.spec.TargetNamespace) // what the build would bring may be what others refer to
+	b.silenced = append(b.silenced, f.spec.TargetNamespace) // the missing objects may be referred to
 	at := f.object.Excerpt("spec", "path")
 	if placed := deepestMistake(err); placed != nil {
 		at, err = placed.at, placed.err
@@ -402,7 +402,7 @@ type buildError struct {
 	err error
 }
 
-// newBuildError is the error of a kustomization file: at the place that is known, or of the whole file.
+// newBuildError returns the error of a kustomization file, at the known position or at the whole file.
 func newBuildError(file string, err error) *buildError {
 	if placed := deepestMistake(err); placed != nil {
 		return &buildError{file, placed.at, placed.err}
@@ -421,10 +421,10 @@ func (e *buildError) text() string { return "kustomize build failed: " + e.err.E
 
 func (e *buildError) Unwrap() error { return e.err }
 
-// Excerpt is the line of the file.
+// Excerpt returns the line of the file.
 func (e *buildError) Excerpt() manifest.Excerpt { return e.at }
 
-// NotBuilt distinguishes this error from others.
+// NotBuilt marks the error as a failed build.
 func (e *buildError) NotBuilt() bool { return true }
 
 func (b *builder) unbuilt(o *manifest.Object, err error) {
@@ -460,7 +460,7 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 	b.errs = append(b.errs, err)
 }
 
-// origin makes the object of what was built, which remembers where it was written.
+// origin returns the object for built content, with the position where it was written.
 func (b *builder) origin(r *repository, fallback string, content map[string]any, file, by string) *manifest.Object {
 	pos := manifest.Pos{File: r.display(cmp.Or(file, fallback))}
 	o := manifest.NewBuilt(content, r.written(file, content), pos)
@@ -477,7 +477,7 @@ func (b *builder) fault(o *manifest.Object, err error) {
 	b.errs = append(b.errs, b.faultOf(o, err))
 }
 
-// faultOf places an error at the variable that it is about, if there is one.
+// faultOf places an error at the variable that it is about, if any.
 func (b *builder) faultOf(o *manifest.Object, err error) error {
 	var path []any
 	if unset, ok := errors.AsType[*unsetError](err); ok {

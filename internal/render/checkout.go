@@ -15,21 +15,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxGitFile bounds a file of a Git directory.
+// maxGitFile is the limit, in bytes, of a file in a Git directory.
 const maxGitFile = 8 << 20
 
-// checkout is what a Git directory says of a working tree.
+// checkout holds the state of a working tree, as its Git directory records it.
 type checkout struct {
-	remotes []string          // the names of the repositories that it knows as its remotes
-	owners  []string          // and the owners of these
-	branch  string            // that is checked out, "" for none
+	remotes []string          // the repository names of its remotes
+	owners  []string          // the owners of these repositories
+	branch  string            // that is checked out, "" for a detached HEAD
 	commit  string            // that is checked out, "" if it is not known
-	main    []string          // the remotes' own branches
+	main    []string          // the default branches of the remotes
 	tags    map[string]string // commits; those of annotated tags are known from packed-refs alone
-	unread  map[string]error  // of what is there and cannot be read, by its path
+	unread  map[string]error  // errors of existing files that cannot be read, by path
 }
 
-// checkout reads the Git directory of a repository, once. All of it is empty if there is none.
+// checkout reads the Git directory of a repository, once. The result is empty if the directory is missing.
 func (r *Renderer) checkout(root string) *checkout {
 	c := r.checkouts[root]
 	if c == nil {
@@ -66,7 +66,7 @@ func readCheckout(root string) *checkout {
 	refs := packedRefs(c.file(filepath.Join(common, "packed-refs")), c.tags)
 	lookup := func(ref string) string {
 		if !filepath.IsLocal(filepath.FromSlash(ref)) {
-			return "" // which Git refuses
+			return "" // Git refuses it
 		}
 		if text := strings.TrimSpace(c.file(filepath.Join(common, filepath.FromSlash(ref)))); text != "" {
 			return text
@@ -98,7 +98,7 @@ func readCheckout(root string) *checkout {
 	return c
 }
 
-// file reads a small file, "" for one that is not there or cannot be read.
+// file reads a small file. It returns "" if the file is missing or cannot be read.
 func (c *checkout) file(name string) string {
 	text, err := file.ReadInside(name, maxGitFile)
 	if c.fails(name, err) {
@@ -107,7 +107,7 @@ func (c *checkout) file(name string) string {
 	return string(text)
 }
 
-// list lists a directory that need not be there.
+// list lists a directory, which may be missing.
 func (c *checkout) list(name string) []fs.DirEntry {
 	entries, err := file.ReadDirInside(name)
 	c.fails(name, err)
@@ -121,7 +121,7 @@ func (c *checkout) fails(name string, err error) bool {
 	return err != nil
 }
 
-// packedRefs reads what Git packed. The line after an annotated tag says its commit.
+// packedRefs parses a packed-refs file. The line after an annotated tag contains its commit.
 func packedRefs(text string, tags map[string]string) map[string]string {
 	refs := map[string]string{}
 	last := ""
@@ -140,7 +140,7 @@ func packedRefs(text string, tags map[string]string) map[string]string {
 	return refs
 }
 
-// remotesIn lists the names of the repositories that a configuration names as remotes.
+// remotesIn returns the addresses of the remotes in a Git configuration.
 func remotesIn(text string) []string {
 	var urls []string
 	remote := false
@@ -182,8 +182,8 @@ func (g gitRef) String() string {
 	return "its default branch"
 }
 
-// at reports whether a ref leads to what is checked out. A branch does that is checked out, or that a branch which is
-// checked out will be merged into: that of the repository's own source, or the remote's default branch.
+// at reports whether a ref leads to the commit that is checked out. A branch does if it is checked out, or if the branch that is
+// checked out will be merged into it: the branch of the repository's own source, or the remote's default branch.
 func (c *checkout) at(g gitRef, own []string) bool {
 	switch {
 	case g.commit != "":
@@ -197,6 +197,6 @@ func (c *checkout) at(g gitRef, own []string) bool {
 	case g.branch == "", g.branch == c.branch, slices.Contains(own, g.branch), slices.Contains(c.main, g.branch):
 		return true
 	}
-	// A clone that has no default branch, as those of pipelines, says nothing about it.
+	// A clone without a default branch, as in pipelines, does not tell: assume the usual names.
 	return len(c.main) == 0 && len(own) == 0 && (g.branch == "main" || g.branch == "master")
 }

@@ -11,29 +11,29 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Cluster is a part of the input that can be one cluster. A repository may have several: then some Kustomizations are
-// there more than once, each time another one. The Renderer makes it. It does not change, but Build uses what the Renderer knows:
-// the clusters of one are built one after the other.
+// Cluster is a part of the input that can be one cluster. A repository may have several: then a Kustomization may have several
+// definitions, one for each cluster. The Renderer makes the Cluster, which does not change. But Build uses the Renderer's caches:
+// build the clusters of one Renderer one after the other.
 type Cluster struct {
 	// Dir is the directory of the cluster, empty without one.
 	Dir string
 
 	r       *Renderer
-	dirs    []string // where its own origins are
-	own     []int    // origins that are in no other
+	dirs    []string // directories of its own origins
+	own     []int    // origins that are in this cluster only
 	origins []int
-	defined map[string]string // the Kustomizations of its own origins, and what they say
-	claims  map[string]bool   // files that are part of what it begins with, nil for all
-	others  []*Cluster        // with which it shares the input
+	defined map[string]string // the specs of the Kustomizations of its own origins, by name
+	claims  map[string]bool   // files that its origins lead to, nil for all
+	others  []*Cluster        // the clusters that share the input
 
 	starts []int // nodes
 }
 
-// maxClusters bounds how many clusters an input may be divided into. More of them are one.
+// maxClusters is the limit of clusters in an input. An input with more is one cluster.
 const maxClusters = 100
 
-// Clusters are those of the input, in its order: one if all of it can be one. Of files that were passed they are
-// those that the files are part of.
+// Clusters returns the clusters of the input, in its order: a single one if the whole input can be one. If files were passed, it
+// returns the clusters that the files are part of.
 func (r *Renderer) Clusters() (clusters []*Cluster) {
 	whole := []*Cluster{{r: r}}
 	if !r.in.Kustomized() {
@@ -70,7 +70,7 @@ func (r *Renderer) Clusters() (clusters []*Cluster) {
 	return divided
 }
 
-// beginning is where a single cluster begins: the directory of its first Kustomization.
+// beginning returns the directory of the first Kustomization that a single cluster begins with.
 func (p *plan) beginning() string {
 	for _, i := range p.starts {
 		if p.nodes[i].object != nil {
@@ -82,8 +82,8 @@ func (p *plan) beginning() string {
 
 func (c *Cluster) begin(nodes []int) { c.starts = slices.Sorted(slices.Values(nodes)) }
 
-// foreign reports whether a file is part of other clusters alone: it is nothing by itself. What none of them builds belongs
-// to the one in whose directory it lies.
+// foreign reports whether a file belongs to other clusters only, and is not built here. A file that no cluster builds belongs
+// to the cluster whose directory contains it.
 func (c *Cluster) foreign(path string) bool {
 	switch {
 	case c.claims == nil, c.claims[path]:
@@ -94,7 +94,7 @@ func (c *Cluster) foreign(path string) bool {
 	return !c.contains(path) && slices.ContainsFunc(c.others, func(other *Cluster) bool { return other.contains(path) })
 }
 
-// begunByOther reports whether a node is what another cluster of the input begins with.
+// begunByOther reports whether another cluster of the input begins with a node.
 func (c *Cluster) begunByOther(node int) bool {
 	return slices.ContainsFunc(c.others, func(other *Cluster) bool { return other != c && slices.Contains(other.own, node) })
 }
@@ -103,8 +103,8 @@ func (c *Cluster) contains(path string) bool {
 	return slices.ContainsFunc(c.dirs, func(dir string) bool { return inside(dir, path) })
 }
 
-// divide sorts the origins into clusters. Each goes to the nearest that has no other definition of a Kustomization that
-// it leads to. One that fits everywhere and is equally near to several is in all of them.
+// divide sorts the origins into clusters. Each goes to the nearest cluster without a different definition of a Kustomization
+// that the origin leads to. An origin that fits everywhere goes to all clusters that are equally near.
 func (p *plan) divide(starts []int) []*Cluster {
 	defined, contested := definitions(p.nodes, p.edges, starts, p.made)
 	var clusters []*Cluster
@@ -131,7 +131,7 @@ func (p *plan) divide(starts []int) []*Cluster {
 		}
 		near := nearest(clusters, p.dirOf(p.nodes[i]), nil)
 		for _, c := range near {
-			c.origins = append(c.origins, i) // it says nothing of what else is near
+			c.origins = append(c.origins, i) // it does not tell which other origins are near
 		}
 		if len(near) == 1 {
 			near[0].own = append(near[0].own, i)
@@ -140,7 +140,7 @@ func (p *plan) divide(starts []int) []*Cluster {
 	return clusters
 }
 
-// dirOf is where an origin is: the directory that it builds if it is in there itself, as that of flux bootstrap is.
+// dirOf returns the directory of an origin: the directory that it builds if its file is in there (as with flux bootstrap).
 func (p *plan) dirOf(n *node) string {
 	if n.object == nil {
 		return n.dir
@@ -151,8 +151,8 @@ func (p *plan) dirOf(n *node) string {
 	return filepath.Dir(n.file)
 }
 
-// nearest are the clusters that are the fewest directories away, of those in which certain Kustomizations are not defined
-// otherwise.
+// nearest returns the clusters that are the fewest directories away, except clusters with different definitions of the given
+// Kustomizations.
 func nearest(clusters []*Cluster, dir string, defined map[string]string) []*Cluster {
 	var near []*Cluster
 	least := 0
@@ -180,7 +180,7 @@ func (c *Cluster) takes(defined map[string]string) bool {
 	return true
 }
 
-// stepsTo counts the directories between one and the nearest of several, up and down.
+// stepsTo returns the number of directories, up and down, from the nearest of several directories to dir.
 func stepsTo(dirs []string, dir string) int {
 	least := math.MaxInt
 	for _, from := range dirs {
@@ -191,8 +191,8 @@ func stepsTo(dirs []string, dir string) int {
 	return least
 }
 
-// definitions are the Kustomizations that each origin leads to, and the origins that lead to one which another one
-// defines otherwise.
+// definitions returns the Kustomizations that each origin leads to, and the origins that lead to a Kustomization of which another
+// origin has a different definition.
 func definitions(nodes []*node, edges [][]int, starts []int, made map[int]map[string]string) (defined map[int]map[string]string, contested map[int]bool) {
 	defined, contested = map[int]map[string]string{}, map[int]bool{}
 	first, twice := map[string]string{}, map[string]bool{}
@@ -232,7 +232,7 @@ func specText(o *manifest.Object) string {
 	return string(spec)
 }
 
-// reach is everything that an origin leads to, itself included.
+// reach returns all nodes that an origin leads to, including itself.
 func reach(edges [][]int, start int) []int {
 	if len(edges[start]) == 0 {
 		return []int{start}
@@ -242,8 +242,8 @@ func reach(edges [][]int, start int) []int {
 	return nodes
 }
 
-// repeated adds to what starts give the objects beside Kustomizations that say the same in several directories. Such Kustomizations
-// are one, of one cluster, unless their directories have another object in common, which would be there twice.
+// repeated finds starts with the same Kustomization in several directories and adds the other objects of these directories to
+// the definitions of the starts. Such Kustomizations are one cluster, unless their directories define the same object twice.
 func (r *Renderer) repeated(p *plan) {
 	same := map[string][]int{}
 	for _, i := range p.starts {
@@ -276,9 +276,9 @@ func (r *Renderer) repeated(p *plan) {
 }
 
 // Directories that no Kustomization of the input leads to may be applied by Kustomizations of another repository. Overlays of
-// one base are then each applied in a cluster of its own, as far as they say different things of one object.
+// one base are then separate clusters, if they define an object differently.
 
-// overlays are the objects of Flux that plain directories give which have a base in common, by start, kind and name.
+// overlays returns the objects of Flux in plain directories with a common base, by start, kind and name.
 func (r *Renderer) overlays(p *plan) map[int]map[string]string {
 	users := map[string][]int{}
 	for _, i := range p.starts {
@@ -299,8 +299,8 @@ func (r *Renderer) overlays(p *plan) map[int]map[string]string {
 	return made
 }
 
-// plainObjects are the objects of Flux that a plain directory gives, by what they are called. There are none for one that cannot be
-// built, which is reported when it is.
+// plainObjects returns the objects of Flux in a plain directory, by kind and name. The result is empty if the directory cannot be
+// built; the build reports the error.
 func (r *Renderer) plainObjects(dir string) map[string]string {
 	objects := map[string]string{}
 	for _, o := range r.buildPlain(&flux{repo: r.repository(dir), path: dir}, newClosure()).objects {
@@ -312,7 +312,7 @@ func (r *Renderer) plainObjects(dir string) map[string]string {
 	return objects
 }
 
-// overlay reports whether a directory includes one that lies outside of it: what applies it may well give it a namespace.
+// overlay reports whether a directory includes one outside of it: its namespace may then be set by the program that applies it.
 func (c *closure) overlay() bool {
 	return slices.ContainsFunc(c.dirs[1:], func(d *directory) bool { return !inside(c.dirs[0].path, d.path) })
 }

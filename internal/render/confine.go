@@ -15,26 +15,26 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxFileSize bounds one file that a kustomization reads, in bytes.
+// maxFileSize is the limit, in bytes, of a file that a kustomization reads.
 const maxFileSize = 32 << 20
 
-// confined is what a build sees: the files below one directory, links followed as long as they stay there, with some files
-// replaced. It counts what is read and ends with its context.
+// confined is the file system of a build: the files below one directory, with some of them replaced. It follows links inside of
+// the directory only, counts the bytes that are read, and ends with its context.
 type confined struct {
 	ctx     context.Context
 	repo    *repository
 	replace map[string][]byte
-	what    string                   // is built
-	veil    *veil                    // nil for none
+	what    string                   // the name of the build, for messages
+	veil    *veil                    // nil for no veil
 	paths   []string                 // that were read
-	patched func(kustomize.PatchUse) // records patches, nil for nothing
+	patched func(kustomize.PatchUse) // records patches, may be nil
 
 	lacking bool // something is left out of the build
 
-	failed error // of a kustomization file: the rest is only how it was met
+	failed error // the error of a kustomization file; kustomize only adds context
 }
 
-// real is where a path leads. What leads out of the root is not there.
+// real follows the links of a path. A path that leads out of the root is an error.
 func (c *confined) real(path string) (string, error) {
 	if _, ok := c.replace[filepath.Clean(path)]; ok {
 		return filepath.Clean(path), nil
@@ -50,7 +50,7 @@ type outsideError struct{}
 
 func (e *outsideError) Error() string { return "leads out of the repository" }
 
-// Hint says where that begins.
+// Hint explains where a repository begins.
 func (e *outsideError) Hint() string {
 	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
 }
@@ -63,7 +63,7 @@ func plainPathError(err error) error {
 	return err
 }
 
-// Kustomization returns what the file of a directory says, with certain paths.
+// Kustomization returns the kustomization of a directory, with resolved paths, and its file.
 func (c *confined) Kustomization(dir string) (*types.Kustomization, string, error) {
 	if c.ctx.Err() != nil {
 		return nil, "", c.ended()
@@ -99,7 +99,7 @@ func (c *confined) Kustomization(dir string) (*types.Kustomization, string, erro
 	return k, d.file, err
 }
 
-// Directory is where a path leads, if that is a directory.
+// Directory resolves the path of a directory.
 func (c *confined) Directory(path string) (string, error) {
 	real, err := c.real(path)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *confined) Directory(path string) (string, error) {
 	return real, nil
 }
 
-// Check refuses text in place whose aliases expand to too much.
+// Check refuses inline text whose aliases expand beyond the limit.
 func (c *confined) Check(text []byte) error { return manifest.CheckExpansion(c.what, text) }
 
 // ReadFile reads a file.

@@ -7,19 +7,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// datum is a ConfigMap or a Secret that variables or keys may come from.
+// datum holds the values of a ConfigMap or Secret for variables or keys.
 type datum struct {
 	values    map[string]string
-	secret    map[string]bool // those that are not shown
+	secret    map[string]bool // the keys of values that are not shown
 	kind      string          // the type of a Secret
-	sealed    string          // what would decrypt it
+	sealed    string          // why it cannot be decrypted, with the remedy
 	inCluster bool            // the cluster has the key
-	built     string          // what gave it, "" for a file
+	built     string          // the name of its Kustomization, "" for a file
 }
 
 func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
 
-// lookup finds a ConfigMap or Secret among what was built, then among the plain files.
+// lookup finds a ConfigMap or Secret among the built objects, then among the plain files.
 func (b *builder) lookup(kind, namespace, name string) *datum {
 	key := datumKey(kind, namespace, name)
 	if d, ok := b.found[key]; ok {
@@ -66,7 +66,7 @@ func sealedDatum(err error) *datum {
 	return &datum{sealed: err.Error()}
 }
 
-// datumOf reads a ConfigMap or a Secret. What is not shown are all values of a Secret, and those of a ConfigMap that came from one.
+// datumOf reads a ConfigMap or Secret. It hides all values of a Secret, and the values of a ConfigMap that came from a Secret.
 func datumOf(content, shown map[string]any) *datum {
 	d := &datum{values: dataOf(content), secret: map[string]bool{}}
 	secret, visible := content["kind"] == "Secret", dataOf(shown)
@@ -97,8 +97,8 @@ func dataOf(content map[string]any) map[string]string {
 	return found
 }
 
-// borrow looks for the variables of a Kustomization among what is built but waits itself, its own objects included: in
-// a cluster they would come with the next reconcile.
+// borrow looks for the variables of a Kustomization among the objects of all waiting Kustomizations, including its own: in
+// a cluster they would exist at the next reconcile.
 func (b *builder) borrow(f *flux) {
 	if f.spec.PostBuild == nil {
 		return

@@ -23,8 +23,8 @@ const (
 	maxKeyFile = 1 << 20
 )
 
-// ambientKeys are the keys of the user, as the sops program finds them, and armoured PGP keys. An error is a file that
-// was named but cannot be used; it does not say what is in it.
+// ambientKeys returns the keys of the user, as the sops program finds them, and armoured PGP keys. Each error is about a named
+// file that cannot be used; it does not quote the file.
 func ambientKeys(ctx context.Context, getenv func(string) string) (*sops.Keys, []error) {
 	keys := &sops.Keys{}
 	var errs []error
@@ -78,7 +78,7 @@ func defaultKeyFile(getenv func(string) string) string {
 	return filepath.Join(dir, "sops", "age", "keys.txt")
 }
 
-// addSecret adds the keys of a Secret that spec.decryption.secretRef names. Keys of services are left out.
+// addSecret adds the keys in a Secret that spec.decryption.secretRef names, except the keys of services.
 func addSecret(keys *sops.Keys, name string, data map[string][]byte) error {
 	for _, k := range slices.Sorted(maps.Keys(data)) {
 		var err error
@@ -97,11 +97,11 @@ func addSecret(keys *sops.Keys, name string, data map[string][]byte) error {
 
 type decrypter struct {
 	keys *sops.Keys
-	hint string // why there may be too few
+	hint string // why keys may be missing
 }
 
-// object decrypts a built object, and the values of a Secret that are encrypted one by one. It answers what was
-// decrypted, so that it is not printed.
+// object decrypts a built object, and the values of a Secret that are encrypted one by one. It returns the decrypted object,
+// which must not be printed.
 func (d *decrypter) object(content map[string]any) (map[string]any, error) {
 	if marked(content, decryptMark, disabled) {
 		return content, nil
@@ -116,7 +116,7 @@ func (d *decrypter) object(content map[string]any) (map[string]any, error) {
 	return d.values(content)
 }
 
-// values decrypts the values of a Secret that are text that SOPS encrypted.
+// values decrypts the values of a Secret that SOPS encrypted as text.
 func (d *decrypter) values(content map[string]any) (map[string]any, error) {
 	if _, kind, _, _ := manifest.Identify(content); kind != "Secret" {
 		return content, nil
@@ -174,7 +174,7 @@ func envRecipients(data map[string]any) []string {
 	return list
 }
 
-// failure turns the want of a key into an object that is sealed.
+// failure turns the error of a missing key into that of a sealed object.
 func (d *decrypter) failure(err error) error {
 	if missing, ok := errors.AsType[*sops.KeyError](err); ok {
 		hint := missing.Hint()
@@ -186,7 +186,7 @@ func (d *decrypter) failure(err error) error {
 	return err
 }
 
-// raw decrypts an object as it is in its file, and checks its MAC: nothing has changed it since.
+// raw decrypts an object as its file contains it, and checks the MAC: nothing has changed the object since.
 func (d *decrypter) raw(o *manifest.Raw) (map[string]any, error) {
 	if !sops.Encrypted(o.Value) || o.Item {
 		return d.object(o.Value)
@@ -214,8 +214,8 @@ func (d *decrypter) document(text []byte, index int) (map[string]any, error) {
 	return docs[index], nil
 }
 
-// replacements are the files of a build that are decrypted before it: those of Secret generators, and patches. What was
-// may be shown of the latter comes with them: what was encrypted in one gets into any object.
+// replacements decrypts the files that a build needs decrypted: those of Secret generators, and patches. For a patch it also
+// returns the text that may be shown, because a patch can put encrypted values into any object.
 func (d *decrypter) replacements(c *closure, display func(string) string) (replace, shown map[string][]byte, err error) {
 	replace, shown = map[string][]byte{}, map[string][]byte{}
 	for _, dir := range c.dirs {
@@ -234,7 +234,7 @@ func (d *decrypter) replacements(c *closure, display func(string) string) (repla
 			}
 			plain, err := d.keys.Text(text, in, out)
 			if _, ok := errors.AsType[*sops.KeyError](err); ok {
-				continue // the build is still worth having: only what is in this file is not
+				continue // build without the values of this file
 			}
 			if err != nil {
 				return nil, nil, fmt.Errorf("error decrypting sources: %s: %w", display(f.path), err)
@@ -254,8 +254,8 @@ func copyMap(m map[string]any) map[string]any {
 	return c
 }
 
-// withoutSecrets is a decrypted object without what was encrypted in it. Given are how it was before, how it is, and
-// how it would be shown if nothing had been.
+// withoutSecrets returns a decrypted object without its encrypted values. The arguments are the object before and after
+// decryption, and the object as it would be shown without encryption.
 func withoutSecrets(before, after, shown map[string]any) map[string]any {
 	if !sops.Encrypted(before) {
 		return shown // a Secret whose values were encrypted is never printed

@@ -16,40 +16,40 @@ import (
 )
 
 const (
-	// maxDepth bounds how many kustomizations include each other.
+	// maxDepth is the limit of kustomizations that include each other in a chain.
 	maxDepth = 100
 
-	// maxIncludes bounds how many a build goes through, each as often as it is included: they can double at each step.
+	// maxIncludes is the limit of includes in a build. Each counts as often as it is included: the number can double at each step.
 	maxIncludes = 5000
 )
 
-// directory is a directory with a kustomization file, with everything that the file names made certain: it is there, in
-// the repository, and no address.
+// directory is a directory with a kustomization file, whose paths are resolved: each one exists, is in the repository, and is not
+// an address.
 type directory struct {
 	repo *repository
 	path string // absolute, without links
 	file string // its kustomization file
 	text []byte // of the file
 
-	object *manifest.Object // stands for the file
+	object *manifest.Object // represents the file
 
 	kustomization *types.Kustomization
 	merges, json  int  // of its patches, those of patchesStrategicMerge at the beginning, and of patchesJson6902 at the end
-	empty         bool // the file says nothing at all, which kustomize refuses of one that is included
+	empty         bool // the file is empty, which kustomize refuses if it is included
 	err           error
-	unknown       []*placedError // fields that kustomize refuses, and the controller drops of a file that it edits
+	unknown       []*placedError // fields that kustomize refuses, and that the controller drops when it edits the file
 
-	resources map[string]bool // those of the files that hold objects
+	resources map[string]bool // files that contain objects
 
 	files   []string      // that it names, absolute and without links
 	dirs    []string      // that it includes
 	entries []entryOf     // with which it names them
 	sealed  []sealedFile  // that may be encrypted
-	remote  []remoteEntry // what was left out
+	remote  []remoteEntry // left out
 	flux    bool          // the file holds an object of Flux
 }
 
-// entryOf is a path in a kustomization, and where it leads.
+// entryOf is a path in a kustomization, and the file or directory at it.
 type entryOf struct {
 	path        string // absolute and without links
 	field, text string
@@ -57,11 +57,11 @@ type entryOf struct {
 }
 
 type sealedFile struct {
-	path, shape string // shape is the name whose ending says what comes out
+	path, shape string // shape is a name whose extension is the format of the decrypted text
 	env, patch  bool
 }
 
-// remoteEntry is something that a kustomization takes from elsewhere.
+// remoteEntry is an entry of a kustomization that is not in the repository.
 type remoteEntry struct {
 	in           *manifest.Object
 	pos          manifest.Pos
@@ -93,7 +93,7 @@ func (r *repository) kustomizationFile(dir string) string {
 	return ""
 }
 
-// directory reads the kustomization of a directory, once. It is nil if there is none.
+// directory reads the kustomization of a directory, once. It returns nil if the directory has no kustomization file.
 func (r *repository) directory(path string) *directory {
 	d, ok := known(&r.mu, r.dirs, path)
 	if ok {
@@ -146,8 +146,8 @@ func (d *directory) wrong(err error) error {
 	return &placedError{manifest.Excerpt{Pos: manifest.Pos{File: d.object.Pos.File}}, err}
 }
 
-// unreadable is the error of a kustomization file that is not one, at the line where it is not YAML, or has what JSON has not: the
-// library would quote all of that.
+// unreadable returns the error of an invalid kustomization file, at the line that is not YAML or has a value that JSON lacks. The
+// error of the library would quote the whole file.
 func (d *directory) unreadable(err error) error {
 	if _, parseErr := manifest.ParseFile(d.object.Pos.File, d.text); parseErr != nil {
 		return parseErr
@@ -158,10 +158,10 @@ func (d *directory) unreadable(err error) error {
 	return d.wrong(flat(err))
 }
 
-// unknownFields places the errors about fields that kustomize does not know. Of those further down it names the first alone.
+// unknownFields places the errors about fields that kustomize does not know. Of unknown nested fields it names the first only.
 func (d *directory) unknownFields(err error) []*placedError {
 	var fields map[string]any
-	_ = sigsyaml.Unmarshal(d.text, &fields) // as it was read before
+	_ = sigsyaml.Unmarshal(d.text, &fields) // parsed without errors before
 	var unknown []*placedError
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		text, marshalErr := json.Marshal(map[string]any{name: nil})
@@ -182,8 +182,8 @@ func flat(err error) error {
 	return errors.New(strings.Join(strings.Fields(err.Error()), " "))
 }
 
-// resolve makes every path of the kustomization certain. Deprecated fields about which kustomize would write to the
-// process's stderr become the ones that took their place.
+// resolve resolves every path of the kustomization. Deprecated fields about which kustomize would write to the process's stderr
+// are replaced by their successors.
 //
 //nolint:staticcheck // people's files hold the deprecated fields
 func (d *directory) resolve(r *repository) error {
@@ -236,17 +236,17 @@ func (d *directory) fieldOf(field string, i int) []any {
 	return []any{field, i}
 }
 
-// closure is everything that a build of directories reads.
+// closure holds all files that a build of directories reads.
 type closure struct {
-	of     string // what is built of it
+	of     string // the name of the build
 	files  map[string]bool
 	dirs   []*directory // in the order in which they are met
 	remote []remoteEntry
 	links  []manifest.Link // that were left out
-	counts map[string]int  // of those that are done with: how many a build of it goes through
+	counts map[string]int  // the number of includes of each directory that is complete
 }
 
-// add follows a directory and all that it includes. The error names the way back for a cycle.
+// add follows a directory and everything that it includes. For a cycle, the error names its directories.
 func (c *closure) add(r *repository, path string, way []string) error {
 	if i := slices.Index(way, path); i >= 0 {
 		var names []string
@@ -281,7 +281,7 @@ func (c *closure) add(r *repository, path string, way []string) error {
 	if count > maxIncludes && failed == nil {
 		failed = &endlessError{fmt.Sprintf("%s: a build would go through more than %d kustomizations", r.display(path), maxIncludes)}
 	}
-	// Only now: a cycle is met again on the way down.
+	// Set the count last: a cycle must meet its directory again.
 	c.counts[path] = min(count, maxIncludes+1)
 	c.remote = append(c.remote, d.remote...)
 	if d.err != nil {
@@ -293,7 +293,7 @@ func (c *closure) add(r *repository, path string, way []string) error {
 	return failed
 }
 
-// unparsed is the error of the file for which a build failed because it cannot be parsed, nil if it failed for anything else.
+// unparsed returns the parse error that made a build fail, nil if the build failed for another reason.
 func (c *closure) unparsed(err error) *manifest.ParseError {
 	if parse, ok := errors.AsType[*manifest.ParseError](err); ok {
 		return parse
@@ -315,7 +315,7 @@ func (c *closure) unparsed(err error) *manifest.ParseError {
 	return nil
 }
 
-// endlessError is a build that would not end, or not soon.
+// endlessError is the error of a build that would not end, or not soon.
 type endlessError struct{ text string }
 
 func (e *endlessError) Error() string { return e.text }

@@ -10,17 +10,17 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxTexts bounds, in bytes, what is kept of the files that are no part of the input.
+// maxTexts is the limit, in bytes, of cached files that are not part of the input.
 const maxTexts = 64 << 20
 
-// disk is what a run knows of the disk: a link is followed once, a file opened once, however many clusters and builds have
-// to do with it. It may be used by several goroutines.
+// disk caches the file system for a run: a link is followed once and a file opened once, for all clusters and builds. It may be
+// used by several goroutines.
 type disk struct {
 	mu    sync.Mutex
 	reals map[string]string      // directories without links
-	modes map[string]fs.FileMode // of what is there
+	modes map[string]fs.FileMode // of existing files
 	texts map[string][]byte      // of files, by absolute paths without links
-	kept  int                    // bytes of them that nothing else keeps
+	kept  int                    // bytes of texts that are only kept here
 }
 
 func newDisk() *disk {
@@ -33,8 +33,8 @@ func (d *disk) hold(path string, f *manifest.File) {
 	}
 }
 
-// absolute is the absolute path of a file or a directory without links. What comes through standard input counts as a file of the
-// working directory.
+// absolute returns the absolute path of a file or a directory without links. Standard input counts as a file of the working
+// directory.
 func (d *disk) absolute(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil || path == manifest.StdinName {
@@ -43,10 +43,10 @@ func (d *disk) absolute(path string) (string, error) {
 	return d.real(abs)
 }
 
-// real is a clean and absolute path without its links.
+// real returns a clean and absolute path without its links.
 func (d *disk) real(path string) (string, error) {
 	dir, name := filepath.Split(path)
-	// On Windows it also has names as they stand on the disk, in their own case.
+	// On Windows, EvalSymlinks also restores the case of names as they are on the disk.
 	if name == "" || runtime.GOOS == "windows" {
 		return filepath.EvalSymlinks(path)
 	}
@@ -68,7 +68,7 @@ func (d *disk) real(path string) (string, error) {
 	if err != nil || info.Mode()&fs.ModeSymlink != 0 {
 		return filepath.EvalSymlinks(path)
 	}
-	learn(&d.mu, d.modes, own, info.Mode()) // which is no link
+	learn(&d.mu, d.modes, own, info.Mode()) // it is not a link
 	return own, nil
 }
 

@@ -10,15 +10,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Most repositories say what a cluster begins with: the file that flux bootstrap writes, a FluxInstance, the values of the
-// chart that makes one, a Kustomization that is called like its source, or one that its own path
-// applies.
+// Most repositories contain the start of a cluster: the file that flux bootstrap writes, a FluxInstance, the values of the chart
+// that makes a FluxInstance, a Kustomization with the name of its source, or a Kustomization that its own path applies.
 
 const syncFile = "gotk-sync.yaml"
 
 const instanceChart = "flux-instance"
 
-// findSyncs finds what the input says of the sources and paths that clusters begin with, before any path is known.
+// findSyncs finds the sources and paths that the clusters of the input begin with, before any path is known.
 func (r *Renderer) findSyncs() {
 	r.syncs = map[string][]*manifest.Object{}
 	for _, path := range r.paths {
@@ -47,13 +46,13 @@ func (r *Renderer) findSyncs() {
 	}
 }
 
-// sync makes the Kustomization that the operator makes of the sync of an instance.
+// sync makes the Kustomization that the operator makes from the sync of an instance.
 func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any, namespace string, at ...any) {
 	made := syncOf(o, content, namespace, at...)
 	if made == nil {
 		return
 	}
-	_ = made.finish(r) // what is wrong with the patches is reported with the source
+	_ = made.finish(r) // the source reports invalid patches
 	if made.kustomization == nil {
 		return
 	}
@@ -67,8 +66,8 @@ func (r *Renderer) sync(path string, o *manifest.Object, content map[string]any,
 	}
 }
 
-// begunElsewhere takes the source of a sync for another repository if none of the checkout's remotes is called so, and its path is
-// not here.
+// begunElsewhere reports whether the source of a sync is another repository, and records that: no remote of the checkout has its
+// name, and its path is missing here.
 func (r *Renderer) begunElsewhere(s *syncObjects) bool {
 	root, at := r.homeOf(s.instance), cleanPath(manifest.At[string](s.kustomization.Content, "spec", "path"))
 	remotes := r.checkout(root).remotes
@@ -79,7 +78,7 @@ func (r *Renderer) begunElsewhere(s *syncObjects) bool {
 	return true
 }
 
-// owns takes the source of what a cluster begins with for the repository itself.
+// owns records that the source of a cluster's first Kustomization is the repository itself.
 func (r *Renderer) owns(o *manifest.Object) {
 	ref := sourceRef(o)
 	r.own[ref.key()] = true
@@ -92,8 +91,8 @@ func (r *Renderer) owns(o *manifest.Object) {
 	}
 }
 
-// begin finds what the clusters begin with. Where the input says it, that is all there is; else it
-// is what nothing else leads to.
+// begin finds the starts of the clusters. If the input names them, these are all; otherwise the starts are the nodes that no
+// other node leads to.
 func (p *plan) begin() {
 	var entries, named []int
 	for i, n := range p.nodes {
@@ -134,8 +133,8 @@ func (p *plan) begin() {
 	slices.Sort(p.starts)
 }
 
-// separate keeps apart clusters of which one builds the directory that another one lies in: two that begin with Kustomizations of
-// one name and different paths are never one.
+// separate removes the edges between clusters of which one builds the directory that contains another: two starts with one name
+// and different paths are never one cluster.
 func (p *plan) separate(entries []int) {
 	for _, i := range entries {
 		n := p.nodes[i]
@@ -146,7 +145,7 @@ func (p *plan) separate(entries []int) {
 	}
 }
 
-// isNamed reports whether a file was named by itself, and not as one that others are built around.
+// isNamed reports whether a file was named itself, and not read to find the cluster around a passed file.
 func (r *Renderer) isNamed(path string) bool { return r.passed == nil && !r.byPath[path].Walked }
 
 func (r *Renderer) mayBegin(path string) bool {
@@ -154,13 +153,13 @@ func (r *Renderer) mayBegin(path string) bool {
 	return f.NoObjects() != nil && (filepath.Base(path) == syncFile || f.Text() == nil && bytes.Contains(f.Data(), []byte(instanceKind)))
 }
 
-// appliesItself reports whether a Kustomization applies the file that it is in, and more. A path that is left out says too
-// little for that.
+// appliesItself reports whether a Kustomization applies its own file and at least one more. It returns false without a path: the
+// default is too weak a sign.
 func (n *node) appliesItself() bool {
 	return n.home && n.claims.files[n.file] && len(n.claims.files) > 1 && manifest.At[string](n.object.Content, "spec", "path") != ""
 }
 
-// callsItself reports whether a Kustomization is called like its source, which is this repository, and leads to others.
+// callsItself reports whether a Kustomization has the name of its source, which is this repository, and leads to other ones.
 func (p *plan) callsItself(i int) bool {
 	n := p.nodes[i]
 	if !n.home || manifest.At[string](n.object.Content, "spec", "sourceRef", "name") != n.object.Name {
@@ -169,7 +168,7 @@ func (p *plan) callsItself(i int) bool {
 	return n.object.Name == bootstrapName || inside(n.path, n.file) || slices.ContainsFunc(reach(p.edges, i), func(j int) bool { return j != i && p.nodes[j].object != nil })
 }
 
-// pathHere is the directory at the path of a Kustomization, "" if it is not here.
+// pathHere returns the directory at the path of a Kustomization, "" if it is not in the repository.
 func (r *Renderer) pathHere(o *manifest.Object) string {
 	root, path := r.homeOf(o), slashed(manifest.At[string](o.Content, "spec", "path"))
 	if path == "" {

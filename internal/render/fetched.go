@@ -9,32 +9,32 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// notFetched is what a source is that could not be fetched: why is reported with it.
+// notFetched describes a source that could not be fetched. The reason is reported with the source.
 const notFetched = "not there, because it could not be fetched"
 
-// Need is a source whose tree is not here. Of it only kind, namespace and name are known.
+// Need names a source whose tree is not available.
 type Need struct {
 	Source
-	Generator bool // an ArtifactGenerator takes it
+	Generator bool // an ArtifactGenerator uses it
 }
 
 type arrivals struct {
 	asked map[Need]bool
 	trees []Source        // that were fetched
-	lost  map[Source]bool // that could not be
+	lost  map[Source]bool // that could not be fetched
 }
 
 func newArrivals() *arrivals { return &arrivals{asked: map[Need]bool{}, lost: map[Source]bool{}} }
 
 func (s Source) shownAs() string { return path.Join(s.Kind, s.Namespace, s.Name) }
 
-// fetchedFile reports whether a file, as it is shown, came with a source that was fetched.
+// fetchedFile reports whether a file, by its displayed name, is part of a fetched source.
 func (r *Renderer) fetchedFile(name string) bool {
 	name = filepath.ToSlash(name)
 	return slices.ContainsFunc(r.arrived.trees, func(s Source) bool { return strings.HasPrefix(name, s.shownAs()+"/") })
 }
 
-// inputHome is the root of the repository that the input begins with. That of the cluster is it for what was fetched, too.
+// inputHome returns the root of the repository that the input begins with. It is also the root for fetched files.
 func (r *Renderer) inputHome() string {
 	for _, path := range r.paths {
 		return r.repository(filepath.Dir(path)).root
@@ -42,8 +42,8 @@ func (r *Renderer) inputHome() string {
 	return r.repositories[0].root
 }
 
-// fromFetched reports whether a Kustomization, or any of what it is built from, was fetched. The user's own keys decrypt
-// nothing of it: what comes from elsewhere could have them open what the checkout holds, and send it to a place of its choice.
+// fromFetched reports whether a Kustomization, or any source that it is built from, was fetched. The user's own keys do not decrypt
+// it: a remote source could make them decrypt files of the checkout, and send the values to an address of its choice.
 func (b *builder) fromFetched(f *flux) bool {
 	var used []Source
 	if f.source != nil {
@@ -55,7 +55,7 @@ func (b *builder) fromFetched(f *flux) bool {
 	return b.fetchedFile(f.object.Pos.File) || slices.ContainsFunc(used, func(s Source) bool { return slices.Contains(b.arrived.trees, s) })
 }
 
-// needs are the sources that are not here and that a Kustomization or a generator is made of.
+// needs returns the missing sources of Kustomizations and generators.
 func (b *builder) needs() []Need {
 	var list []Need
 	add := func(n Need) {
@@ -81,7 +81,7 @@ func (b *builder) needs() []Need {
 	return slices.DeleteFunc(list, func(n Need) bool { return b.arrived.asked[n] || b.arrived.lost[n.Source] })
 }
 
-// fetch requests the trees of the sources that are needed and fit, and reports whether there are any.
+// fetch requests the trees of the needed sources that fit, and reports whether there are any.
 func (b *builder) fetch(fits func(Need) bool) bool {
 	if b.o.Fetch == nil {
 		return false
@@ -108,7 +108,7 @@ func (b *builder) fetch(fits func(Need) bool) bool {
 	return true
 }
 
-// sourceOfNeed finds the source whose tree is needed. It returns nil if there is none.
+// sourceOfNeed returns the source whose tree is needed, nil if it is not defined.
 func (b *builder) sourceOfNeed(n Need) *manifest.Object {
 	key := datumKey(n.Kind, n.Namespace, n.Name)
 	if source := b.sources[key]; source != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
 
-// complete reports whether the ConfigMaps and Secrets of a Kustomization are there; optional ones count only on demand.
+// complete reports whether the ConfigMaps and Secrets of a Kustomization are known. It checks optional ones on demand only.
 func (b *builder) complete(f *flux, optional bool) bool {
 	if f.spec.PostBuild == nil {
 		return true
@@ -33,7 +33,7 @@ func (b *builder) complete(f *flux, optional bool) bool {
 	return true
 }
 
-// variablesOf gathers what ${…} may name in the objects of a Kustomization; nil for one without a post build.
+// variablesOf returns the variables for the objects of a Kustomization, nil if it has no post build.
 func (b *builder) variablesOf(f *flux) *variables {
 	post := f.spec.PostBuild
 	if post == nil {
@@ -52,7 +52,7 @@ func (b *builder) variablesOf(f *flux) *variables {
 			continue
 		}
 		missing := b.missing(f, ref, d)
-		// In a cluster it may be there all the same. What is not set is reported where it is used.
+		// In a cluster it may exist. A variable without a value is reported where it is used.
 		v.always, v.open, v.tolerant = true, true, b.o.Tolerant
 		v.hint = missing.hint
 		b.absent = append(b.absent, absence{f, i, d})
@@ -67,12 +67,12 @@ func (f *flux) hides(name string) bool {
 	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
 }
 
-// untrustedKeys says why nothing was decrypted with a key of this machine.
+// untrustedKeys is the hint that the keys of this machine were not used.
 const untrustedKeys = finding.KeysLeftOut
 
 const fetchedKeys = finding.KeysNotFollowed
 
-// decrypter is one with the keys of the user, if the manifests are not a stranger's.
+// decrypter returns a decrypter with the keys of the user, except for untrusted manifests.
 func (r *Renderer) decrypter() *decrypter {
 	d := &decrypter{keys: r.ambient()}
 	if r.o.Untrusted {
@@ -81,7 +81,7 @@ func (r *Renderer) decrypter() *decrypter {
 	return d
 }
 
-// keysOf are the keys for the objects of a Kustomization: those of its Secret, and the user's own.
+// keysOf returns the keys for the objects of a Kustomization: the keys in its Secret, and those of the user.
 func (b *builder) keysOf(f *flux) *decrypter {
 	d := b.decrypter()
 	if b.fromFetched(f) {
@@ -107,7 +107,7 @@ func (b *builder) keysOf(f *flux) *decrypter {
 	return d
 }
 
-// decrypted decrypts an object of a Kustomization, if that says so.
+// decrypted decrypts an object of a Kustomization, if spec.decryption is set.
 func (b *builder) decrypted(f *flux, content map[string]any) (map[string]any, error) {
 	if f.spec.Decryption != nil {
 		if !sealed(content) {
@@ -121,7 +121,7 @@ func (b *builder) decrypted(f *flux, content map[string]any) (map[string]any, er
 	return content, nil
 }
 
-// finish takes the objects of a Kustomization through what comes after the build.
+// finish substitutes the variables in the objects of a Kustomization and adds them to the cluster.
 func (b *builder) finish(f *flux) {
 	if f.isWithdrawn(b) {
 		return
@@ -149,7 +149,7 @@ func (b *builder) finish(f *flux) {
 	}
 }
 
-// finishing is an object of a Kustomization, decrypted and with its variables, or why that is not possible.
+// finishing is an object of a Kustomization, decrypted and substituted, or the error of that.
 type finishing struct {
 	built
 	object      *manifest.Object
@@ -172,14 +172,14 @@ func (b *builder) substitute(f *flux, o built, v *variables) *finishing {
 	return p
 }
 
-// spoils reports whether the Kustomization fails as a whole in the cluster. A variable without a value fails it only where
-// that is requested.
+// spoils reports whether the object makes its whole Kustomization fail in the cluster. A variable without a value does so only
+// if strict substitution is requested.
 func (p *finishing) spoils(v *variables) bool {
 	_, unset := errors.AsType[*unsetError](p.err)
 	return p.err != nil && (!unset || v.unset == UnsetFails)
 }
 
-// spoiled reports a Kustomization that fails because of the variables of some of its objects. Nothing of it is applied.
+// spoiled reports a Kustomization that fails because of variables in some of its objects. The controller does not apply any object.
 func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 	lost := false
 	for _, p := range objects {
@@ -208,14 +208,14 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 	}
 }
 
-// spoilingError is a mistake in a file, in variables, or in how an object uses them, for which all of its Kustomization fails.
+// spoilingError is an error in a file, in variables, or in their use, for which a whole Kustomization fails.
 type spoilingError struct {
 	err  error
 	name string
-	hint string // "" for that of err
+	hint string // "" for the hint of err
 }
 
-// spoiledBy is the error of a Kustomization or directory for a file that cannot be parsed.
+// spoiledBy returns the error of a Kustomization or directory with a file that cannot be parsed.
 func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingError {
 	e := &spoilingError{err: parse, name: name, hint: parse.Hint()}
 	if decode, ok := errors.AsType[*decodeError](err); ok && e.hint == "" && !parse.Syntax() {
@@ -224,7 +224,7 @@ func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingErro
 	return e
 }
 
-// Hint offers a way out.
+// Hint returns the advice for the error.
 func (e *spoilingError) Hint() string { return cmp.Or(e.hint, cmp.Or(finding.Hints(e.err)...)) }
 
 func (e *spoilingError) Error() string {
@@ -275,8 +275,8 @@ func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	b.emit(obj, content)
 }
 
-// sealedObject keeps a Secret that cannot be decrypted: it counts as missing when something refers to it. Any other
-// object cannot be used.
+// sealedObject keeps a Secret that cannot be decrypted: it counts as missing if an object refers to it. For any other
+// object it reports an error.
 func (b *builder) sealedObject(obj *manifest.Object, err error) {
 	sealed, ok := errors.AsType[*manifest.SealedError](err)
 	if !ok {
@@ -295,8 +295,8 @@ func (b *builder) sealedObject(obj *manifest.Object, err error) {
 	b.emit(obj, obj.Content)
 }
 
-// unsubstituted reports an object whose variables are not known. It is an error for what this program works on. The
-// rest is reported, because the Kustomization as a whole would fail.
+// unsubstituted reports an object whose variables are not known: as an error for objects that this program uses, as a warning for
+// other objects, because the whole Kustomization would fail.
 func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[string]any, err error) {
 	_, endless := errors.AsType[*endlessError](err)
 	if ofFlux(obj) || isGenerator(obj) || endless || b.ctx.Err() != nil {
@@ -311,8 +311,8 @@ func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[strin
 	b.emit(obj, content)
 }
 
-// owned adds the labels by which the controller knows its objects again, and the metadata of the Kustomization. The
-// latter is not substituted.
+// owned adds the labels by which the controller recognizes its objects, and the common metadata of the Kustomization. The
+// metadata is not substituted.
 func owned(f *flux, content map[string]any) map[string]any {
 	content = copyMap(content)
 	meta, _ := content["metadata"].(map[string]any)
@@ -395,7 +395,7 @@ func (b *builder) emit(obj *manifest.Object, content map[string]any) {
 	}
 }
 
-// noNamespace is the error of an object that the cluster has no place for. It says what built it, if anything did.
+// noNamespace returns the error of an object without a namespace. It names the builder of the object, if known.
 func noNamespace(built string) error {
 	p := &finding.Problem{Text: "namespace not specified", Advice: "set metadata.namespace"}
 	if built != "" {
@@ -404,9 +404,9 @@ func noNamespace(built string) error {
 	return p
 }
 
-// dropLabels leaves out the labels of an object one of whose labels is no text, as kustomize-controller does when it adds
-// its own: it cannot read the map, and writes a new one. Annotations go the same way, but only where the Kustomization
-// adds some. Which ones were dropped is returned as well.
+// dropLabels removes the labels of an object if the value of one is not a string, as kustomize-controller does when it adds its own:
+// it cannot read the map, and writes a new one. Annotations are removed likewise, but only if the Kustomization adds some.
+// dropLabels also returns the names of the removed fields.
 func dropLabels(f *flux, content map[string]any) (map[string]any, []string) {
 	meta, _ := content["metadata"].(map[string]any)
 	var dropped []string
@@ -426,7 +426,7 @@ func dropLabels(f *flux, content map[string]any) (map[string]any, []string) {
 	return content, dropped
 }
 
-// notText is the first key whose value is no text, "" for none.
+// notText returns the first key whose value is not a string, "" if all are.
 func notText(values map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := values[key].(string); !ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxWalk bounds the entries of a directory that a kustomization is generated for.
+// maxWalk is the limit of entries in a directory that a kustomization is generated for.
 const maxWalk = 100_000
 
 type flux struct {
@@ -28,24 +28,24 @@ type flux struct {
 	spec   kustomizev1.KustomizationSpec
 	repo   *repository
 	path   string  // absolute, without links
-	source *Source // that stands in for its own, nil for none
+	source *Source // that replaces its own, or nil
 
 	artifact artifact
-	made     *output // whose artifact it is built from, nil for none
+	made     *output // the generator of its artifact, or nil
 
 	from  int // the start that led to it
-	since int // how often what it gave was withdrawn before
+	since int // how often its objects had been withdrawn before
 
 	objects []built
-	seen    *flux // as it may be shown
+	seen    *flux // with the values that may be shown
 }
 
 func (f *flux) isWithdrawn(b *builder) bool { return b.withdrawn[f.name()] != f.since }
 
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }
 
-// decode reads the spec. What the API server would refuse is an error here too, beside the spec if that says
-// what would be built.
+// decode reads the spec. It returns an error if the API server would refuse the object, and also the spec if that still
+// determines the build.
 func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
 	text, err := json.Marshal(o.Content)
 	if err != nil {
@@ -80,8 +80,8 @@ func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
 	return &k.Spec, nil
 }
 
-// kustomization is what the path of a Kustomization is built from: the file that is there, or one that names everything
-// in it, with the fields of the spec written into it.
+// kustomization returns the kustomization at the path of a Kustomization, with the fields of the spec written into it. If the path
+// has no kustomization file, it generates one with all manifests.
 func (f *flux) kustomization(c *closure) (file string, k *types.Kustomization, err error) {
 	if d := f.repo.directory(f.path); d != nil {
 		if err := c.add(f.repo, f.path, nil); err != nil {
@@ -100,7 +100,7 @@ func (f *flux) kustomization(c *closure) (file string, k *types.Kustomization, e
 	return file, k, f.edit(k, c)
 }
 
-// generate names every manifest below the path. A directory with a kustomization of its own is one resource.
+// generate names every manifest below the path. A directory with its own kustomization file is one resource.
 func (f *flux) generate(c *closure) (*types.Kustomization, error) {
 	k := &types.Kustomization{}
 	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
@@ -120,7 +120,7 @@ type generator struct {
 	c     *closure
 	k     *types.Kustomization
 	count int
-	err   error // the first one; the walk goes on, so that all files are known
+	err   error // the first one; the walk continues, to find all files
 }
 
 func (g *generator) fail(err error) {
@@ -186,7 +186,7 @@ func (g *generator) resource(path string) {
 	g.k.Resources = append(g.k.Resources, relative(rel))
 }
 
-// check refuses a file that is no manifest, as the controller does: one such file fails all.
+// check refuses a file that is not a manifest, as the controller does: one such file makes the build fail.
 func (g *generator) check(path string) error {
 	f, err := g.f.repo.file(path)
 	if err == nil {
@@ -204,7 +204,7 @@ func (g *generator) check(path string) error {
 	return err
 }
 
-// decodeError is a file without objects where only manifests may be.
+// decodeError is the error of a file without objects in a directory of manifests.
 type decodeError struct {
 	file string
 	err  error
@@ -301,8 +301,8 @@ func (f *flux) pathError(err error) error {
 	}
 }
 
-// link remembers a link below the path of a Kustomization: Flux's artifacts hold none, so that it is not applied. One to
-// what lies below the path is no loss, nor one to what is no manifest.
+// link records a link below the path of a Kustomization: Flux's artifacts do not contain links, so that it is not applied. Links to
+// files below the path or to files that are not manifests are no loss.
 func (g *generator) link(path string) {
 	real, err := g.f.repo.disk.within(g.f.repo.root, path)
 	_, out := errors.AsType[*outsideError](err)

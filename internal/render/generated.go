@@ -7,8 +7,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// reportGenerators reports what the files show of the generators of the cluster. What is wrong with a spec alone is found
-// where objects are judged.
+// reportGenerators reports the errors of the cluster's generators that depend on files. Errors of a spec alone are reported
+// when objects are checked.
 func (b *builder) reportGenerators() {
 	for _, g := range b.artifactGenerators() {
 		m := b.outputOf(g, b.sources, nil)
@@ -26,8 +26,8 @@ func (b *builder) reportGenerators() {
 	}
 }
 
-// expandGenerators lists what the generators of an input make of which nothing is built. What is wrong with them shows when
-// they are reconciled.
+// expandGenerators lists the artifacts of generators in an input without a build. The errors of these generators are reported
+// when they are reconciled.
 func (b *builder) expandGenerators() {
 	for _, f := range b.in.Files {
 		for _, o := range f.Objects() {
@@ -47,7 +47,7 @@ func (b *builder) expanded(m *output) {
 	}
 }
 
-// reportUnmade reports why a generator makes nothing, if nothing else does.
+// reportUnmade reports why a generator makes no artifacts, unless the error is reported elsewhere.
 func (b *builder) reportUnmade(m *output) {
 	_, elsewhere := errors.AsType[*elsewhereError](m.err)
 	_, unmade := errors.AsType[*unmadeError](m.err)
@@ -60,7 +60,7 @@ func (b *builder) reportUnmade(m *output) {
 	}
 }
 
-// artifactGenerators are those of the cluster: that were built, and those of the files that take part as they are.
+// artifactGenerators returns the generators of the cluster: the built ones, and those in files that are used as they are.
 func (b *builder) artifactGenerators() []*manifest.Object {
 	var list []*manifest.Object
 	for _, o := range b.objects {

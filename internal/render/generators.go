@@ -25,7 +25,7 @@ import (
 
 const externalArtifact = "ExternalArtifact"
 
-// output is what an ArtifactGenerator makes of the files that are available, or why nothing.
+// output holds the artifacts that an ArtifactGenerator makes from the available files, or its error.
 type output struct {
 	object    *manifest.Object
 	spec      *swv1.ArtifactGeneratorSpec
@@ -42,8 +42,8 @@ func isGenerator(o *manifest.Object) bool {
 	return o.Group() == generate.Group && o.Kind == generate.Kind
 }
 
-// generatorFor finds the generator that makes an artifact: among those that were built, then among the files, the nearest to
-// the object that asks first. It returns nil if none does.
+// generatorFor returns the generator that makes an artifact, or nil. It looks at built generators first, then at those in files,
+// ordered by their distance from the object that refers to the artifact.
 func (r *Renderer) generatorFor(o *manifest.Object, namespace, name string, built sources, way []string) *output {
 	var keys []string
 	for key, g := range built {
@@ -68,7 +68,7 @@ func (r *Renderer) generatorFor(o *manifest.Object, namespace, name string, buil
 	return nil
 }
 
-// generatorsNear lists the generators of the files that may make an artifact, the nearest to an object first.
+// generatorsNear lists the generators in files that may make an artifact, the nearest to an object first.
 func (r *Renderer) generatorsNear(o *manifest.Object, namespace, name string) []placed {
 	var list []placed
 	for _, p := range r.index.artifactGenerators {
@@ -80,7 +80,7 @@ func (r *Renderer) generatorsNear(o *manifest.Object, namespace, name string) []
 	return r.nearestFirst(o, list)
 }
 
-// makes reports whether a generator makes an artifact of a name, or would if its sources were available.
+// makes reports whether a generator makes the named artifact, or would if its sources were available.
 func (m *output) makes(name string) bool {
 	if m.spec == nil {
 		return false
@@ -106,7 +106,7 @@ func (m *output) artifact(name string) *generate.Artifact {
 	return nil
 }
 
-// outputOf is what becomes of a generator, found out once until there are other sources.
+// outputOf runs a generator. It keeps the result until a source changes.
 func (r *Renderer) outputOf(o *manifest.Object, built sources, way []string) *output {
 	name := o.Namespace + "/" + o.Name
 	if slices.Contains(way, name) {
@@ -164,7 +164,7 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 	}
 }
 
-// unmadeError is an artifact that a generator does not make, because of a mistake that is reported with the generator.
+// unmadeError is the error of an artifact that a generator does not make because of a mistake, which is reported with the generator.
 type unmadeError struct{ err error }
 
 func (e *unmadeError) Error() string { return e.err.Error() }
@@ -231,7 +231,7 @@ func (m *output) chained(r *Renderer, i int, ref Source, built sources, way []st
 	return made.Tree, nil
 }
 
-// hasPath reports whether a directory has anything at a path that begins with a slash.
+// hasPath reports whether a file or directory exists at a path that begins with a slash.
 func (r *Renderer) hasPath(root, at string) bool {
 	real, err := r.disk.within(root, join(root, strings.TrimPrefix(at, "/")))
 	if err == nil {
@@ -241,7 +241,7 @@ func (r *Renderer) hasPath(root, at string) bool {
 	return false
 }
 
-// begins are the paths that what is copied from a source is at, as far as the operations show them.
+// begins returns the paths that are copied from a source, up to the first wildcard.
 func (m *output) begins(alias string) []string {
 	prefix := "@" + alias + "/"
 	var list []string
@@ -269,7 +269,7 @@ type onDisk string
 
 func (f onDisk) Bytes() ([]byte, error) { return readFile(string(f)) }
 
-// listing is the tree below a directory, without what its source leaves out; once for each.
+// listing returns the tree below a directory, without the files that its source ignores. It reads each tree once.
 func (r *Renderer) listing(dir, ignore string) (*generate.Tree, error) {
 	key := dir + "\x00" + ignore
 	if t := r.listings[key]; t != nil {
@@ -283,7 +283,7 @@ func (r *Renderer) listing(dir, ignore string) (*generate.Tree, error) {
 	return t, nil
 }
 
-// skipped drops the directories that are no part of any repository.
+// skipped drops the directories that do not belong to a repository.
 func (r *Renderer) skipped(root string) tree.Filter {
 	drop := map[string]bool{}
 	for _, dir := range r.o.SkipDirs {
@@ -332,7 +332,7 @@ func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generat
 	return t, nil
 }
 
-// hasFiles reports whether there is anything but directories in a directory. Git knows no others.
+// hasFiles reports whether a directory contains files, at any depth. Git does not track other directories.
 func hasFiles(root *os.Root, dir string) bool {
 	found := false
 	_ = fs.WalkDir(root.FS(), dir, func(_ string, e fs.DirEntry, err error) error {
@@ -344,13 +344,13 @@ func hasFiles(root *os.Root, dir string) bool {
 	return found
 }
 
-// repository is the tree of an artifact, as a build sees it.
+// repository returns the tree of an artifact as the repository of a build.
 func (m *output) repository(r *Renderer, a *generate.Artifact) (*repository, error) {
 	name := a.Spec.Name
 	if repo := m.views[name]; repo != nil {
 		return repo, nil
 	}
-	// Below the directory of Git, where no manifests are looked for: nothing can be confused with it.
+	// A path below .git is unique: no manifests are read there.
 	v := newView(filepath.Join(r.homeOf(m.object), ".git", externalArtifact, strconv.Itoa(m.id), m.object.Namespace, name))
 	for _, file := range a.Tree.Names() {
 		f, _ := a.Tree.File(file)
@@ -394,7 +394,7 @@ func (r *Renderer) mayMake(g *manifest.Object, name string) bool {
 	})
 }
 
-// specOf is what is read of the spec of a generator, once. It is nil if it cannot be read, and for other objects.
+// specOf decodes the spec of a generator, once. It returns nil for an invalid spec and for other objects.
 func (r *Renderer) specOf(o *manifest.Object) *swv1.ArtifactGeneratorSpec {
 	if spec, known := r.specs[o]; known || !isGenerator(o) {
 		return spec

@@ -14,12 +14,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// bootstrapName is what flux bootstrap calls the source that a cluster's own repository is.
+// bootstrapName is the name that flux bootstrap gives the source of a cluster's own repository.
 const bootstrapName = "flux-system"
 
-// elsewhere says what a source is instead of the repository that the input is in, "" if it is that one. A GitRepository is,
-// if its URL names the same repository as a remote of the checkout and it is at what is checked out; where that cannot be
-// known, any source is whose path is there.
+// elsewhere explains why a source is not the repository of the input; it returns "" if it is. A GitRepository is this repository if
+// its URL names the same repository as a remote of the checkout, and its ref is checked out. If that cannot be known, a source is
+// this repository if its path exists here.
 func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at string) string {
 	const other = "not this repository"
 	if r.others[ref.key()] {
@@ -27,7 +27,7 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at strin
 	}
 	absent := at == ""
 	at = cleanPath(at)
-	there := func() bool { return !absent && r.hasDirectory(root, at) } // no path says nothing
+	there := func() bool { return !absent && r.hasDirectory(root, at) } // a missing path is not a sign
 	if r.guessed(root) && !there() {
 		return "in no directory that was given"
 	}
@@ -54,7 +54,7 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at strin
 	return other
 }
 
-// guessed reports whether nothing says that paths begin at a root: it is where a file lies that was named, and no checkout.
+// guessed reports whether a root is only the directory of a named file: it was not given as a directory and is not a checkout.
 func (r *Renderer) guessed(root string) bool {
 	_, given := r.named[root]
 	at, _ := file.Repository(root)
@@ -65,7 +65,7 @@ func cleanPath(at string) string { return strings.Trim(path.Clean("/"+filepath.T
 
 func (r *Renderer) hasDirectory(root, at string) bool { return r.directoryAt(root, at) != "" }
 
-// directoryAt is the real path of a directory of a repository, "" if it is not there.
+// directoryAt returns the real path of a directory in a repository, "" if it is missing.
 func (r *Renderer) directoryAt(root, at string) string {
 	if real, err := r.disk.within(root, join(root, at)); err == nil && file.IsDir(real) {
 		return real
@@ -73,8 +73,8 @@ func (r *Renderer) directoryAt(root, at string) string {
 	return ""
 }
 
-// hasPathOf reports whether a path of any Kustomization of a source is here. What is decided by that is decided for the source:
-// a path that is not here is a mistake then, and no sign of another repository.
+// hasPathOf reports whether the path of any Kustomization of a source exists here. The result holds for the whole source: then a
+// missing path is a mistake, not a sign of another repository.
 func (r *Renderer) hasPathOf(ref Source, root string) bool {
 	return slices.ContainsFunc(r.index.sourcePaths[ref.key()], func(at string) bool {
 		at = cleanPath(at)
@@ -86,8 +86,8 @@ func (r *Renderer) begins(ref Source) bool {
 	return ref.Name == bootstrapName || r.own[ref.key()]
 }
 
-// renamed reports whether a URL may be the former name, or the new one, of the repository that is checked out: a remote is
-// another one of the same owner, and no source of the input is called like any of the remotes.
+// renamed reports whether a URL may be a former or new name of the repository that is checked out: a remote has the same owner,
+// and no source of the input has the name of a remote.
 func (r *Renderer) renamed(url string, c *checkout) bool {
 	if len(r.ownURLs) > 0 || slices.Contains(c.remotes, lastSegment(url)) || !slices.Contains(c.owners, ownerOf(url)) {
 		return false
@@ -100,8 +100,8 @@ func (r *Renderer) renamed(url string, c *checkout) bool {
 	return true
 }
 
-// checkoutOf is the root of the repository that a HelmRelease of Flux 1 lies in, if its chart comes from there: a remote is called like the
-// repository of the chart, the path is there, and the ref is what is checked out. It is "" for all others.
+// checkoutOf returns the root of the repository of a HelmRelease of Flux 1 if its chart is in there, "" otherwise: a remote has the
+// name of the chart's repository, the path exists, and the ref is checked out.
 func (r *Renderer) checkoutOf(release *manifest.Object) string {
 	url, ref := manifest.At[string](release.Content, "spec", "chart", "git"), manifest.At[string](release.Content, "spec", "chart", "ref")
 	if url == "" || !manifest.IsFlux1(release.Group()) {
@@ -119,7 +119,7 @@ func (r *Renderer) checkoutOf(release *manifest.Object) string {
 // noticeRenamed notes that a source is assumed to be this repository although no remote has the name in its URL.
 func (b *builder) noticeRenamed(f *flux) {
 	ref, remotes := sourceRef(f.object), b.checkout(f.repo.root).remotes
-	names := b.ownURLs // of a FluxInstance, whose source is in no file
+	names := b.ownURLs // of a FluxInstance, whose source is not in a file
 	if f.artifact.source != nil {
 		names = []string{lastSegment(urlOf(f.artifact.source))}
 	}
@@ -136,7 +136,7 @@ func (b *builder) noticeRenamed(f *flux) {
 		Hint: fmt.Sprintf(finding.SayWhatItIs, ref.Kind, ref.Namespace, ref.Name)})
 }
 
-// ownerOf is the host in the URL of a repository, and what lies between that and the name of the repository.
+// ownerOf returns the URL of a repository without scheme, user and name, in lower case: host and owner. It is "" without an owner.
 func ownerOf(url string) string {
 	url, _, _ = strings.Cut(strings.TrimSpace(url), "?")
 	url = strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
@@ -149,12 +149,12 @@ func ownerOf(url string) string {
 	}
 	owner := rest[:max(0, strings.LastIndexByte(rest, '/'))]
 	if !strings.Contains(owner, "/") {
-		return "" // a host alone has many owners, or one that is not known
+		return "" // a host alone does not identify an owner
 	}
 	return strings.ToLower(owner)
 }
 
-// urlOf is the URL of a source, or "" if it has no URL, or only the cluster knows it.
+// urlOf returns the URL of a source, "" if it is missing or contains variables.
 func urlOf(source *manifest.Object) string {
 	if source == nil {
 		return ""
@@ -166,7 +166,7 @@ func urlOf(source *manifest.Object) string {
 	return text
 }
 
-// lastSegment is the name of a repository in its URL: forks and mirrors share it.
+// lastSegment returns the name of a repository from its URL: forks and mirrors share it.
 func lastSegment(url string) string {
 	url, _, _ = strings.Cut(strings.TrimSpace(url), "?")
 	url = strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")

@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxIdle bounds the patches of one build that are reported because no object fits them.
+// maxIdle is the limit of patches without a matching object that are reported for one build.
 const maxIdle = 100
 
 type patchUse struct {
@@ -24,11 +24,11 @@ type patchUse struct {
 	index  int
 	fitted bool
 	target string
-	hint   string // what to do if no object fits
+	hint   string // advice if no object matches
 }
 
 type patchUses struct {
-	sealed bool // objects were decrypted, and are not named
+	sealed bool // objects were decrypted, so their names are not shown
 	list   []patchUse
 	idle   int
 }
@@ -78,21 +78,21 @@ func nearTarget(t types.Selector, there []resid.ResId) string {
 	return otherwise
 }
 
-// patchKey is an entry of patches, of a kustomization file or of a Kustomization. Its target is another one where an entry does not
-// come from the Kustomization itself.
+// patchKey identifies an entry of patches, in a kustomization file or a Kustomization. An entry that another object added may have
+// another target.
 type patchKey struct {
 	at     string
 	index  int
 	target string
 }
 
-// notedPatch is a patch, and what became of it in all builds of the run.
+// notedPatch is a patch with its effect in all builds of the run.
 type notedPatch struct {
 	fitted bool
 	notice Notice
 }
 
-// notePatches records what became of the patches of a build, which is that of a Kustomization unless that is nil.
+// notePatches records the effect of the patches of a build. o is the Kustomization that is built, or nil.
 func (b *builder) notePatches(r *repository, o *manifest.Object, uses []patchUse) {
 	for _, use := range uses {
 		object, path, index := o, []any{"spec", "patches"}, use.index
@@ -121,8 +121,8 @@ func (b *builder) notePatches(r *repository, o *manifest.Object, uses []patchUse
 	}
 }
 
-// sameTarget reports whether a patch is written in the Kustomization itself. One that comes from another is often for all that it
-// applies, whether there is something to patch or not.
+// sameTarget reports whether a patch is written in the Kustomization itself. A patch that another Kustomization adds is often meant
+// for all of its objects, whether they match or not.
 func sameTarget(o *manifest.Object, index int) bool {
 	raw, err := o.Raw()
 	if err != nil {
@@ -132,7 +132,7 @@ func sameTarget(o *manifest.Object, index int) bool {
 	return reflect.DeepEqual(manifest.ValueAt(raw.Value, target), manifest.ValueAt(o.Content, target))
 }
 
-// seesAll reports whether the run sees every build that a patch may be for: a component is for whatever includes it.
+// seesAll reports whether the run includes every build that uses a patch: any directory may include a component.
 func (b *builder) seesAll(o *manifest.Object, r *repository, use patchUse) bool {
 	d := r.directory(filepath.Dir(use.file))
 	if o.ReferenceOnly || d == nil || d.kustomization.Kind != types.ComponentKind {

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// rootRules says what is kept out of the artifact of a repository: by the file at its root, or by Flux's own list.
+// rootRules returns the rules for files that are ignored in a repository: from the file at its root, and Flux's defaults.
 func (r *repository) rootRules() *tree.Rules {
 	var text []byte
 	path, err := r.disk.within(r.root, filepath.Join(r.root, tree.IgnoreFile))
@@ -35,14 +35,14 @@ func (r *repository) rootRules() *tree.Rules {
 	return rules.WithDefaults()
 }
 
-// unruled keeps the first error of a file that says what is left out.
+// unruled records the first error of an ignore file.
 func (r *repository) unruled(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rulesErr = cmp.Or(r.rulesErr, err)
 }
 
-// artifact is what the source of a Kustomization makes of the repository.
+// artifact identifies the artifact that the source of a Kustomization makes of the repository.
 type artifact struct {
 	git    bool
 	source *manifest.Object // nil if it is not known
@@ -58,14 +58,14 @@ func (r *Renderer) artifactOf(f *flux, built sources) artifact {
 	return a
 }
 
-// ignores reports whether a path is no part of the artifact that the controller would see.
+// ignores reports whether a path is missing from the artifact that the controller sees.
 func (f *flux) ignores(path string, dir bool) bool {
 	choice := f.repo.choice(path, dir, f.artifact)
 	return choice == tree.DropAll || choice == tree.Drop && !dir
 }
 
-// choice is what becomes of a path in an artifact. The files that say so are looked for only if it may make a difference: in
-// most repositories there is none, and no file that is left out without one.
+// choice returns the rule for a path in an artifact. It reads the ignore files only if they can matter: most repositories have no
+// such file, and ignore no other file.
 func (r *repository) choice(path string, dir bool, a artifact) tree.Choice {
 	rel, err := filepath.Rel(r.root, path)
 	if err != nil {
@@ -84,7 +84,7 @@ func (r *repository) choice(path string, dir bool, a artifact) tree.Choice {
 	return rules.Choose(rel, dir)
 }
 
-// allRules are those of all files of the repository and of the source. Where these cannot be read, no build is complete.
+// allRules returns the rules of all ignore files and of the source. If it cannot read one, no build is complete.
 func (r *repository) allRules(spec string) *tree.Rules {
 	root, err := file.OpenRoot(r.root)
 	if err == nil {
@@ -98,7 +98,7 @@ func (r *repository) allRules(spec string) *tree.Rules {
 	return new(tree.Rules)
 }
 
-// saysIgnored reports whether a directory, or one above it, has a file that says what is left out.
+// saysIgnored reports whether a directory, or one of its parents in the repository, has an ignore file.
 func (r *repository) saysIgnored(dir string) bool {
 	says, ok := known(&r.mu, r.ignores, dir)
 	if !ok {
@@ -109,7 +109,7 @@ func (r *repository) saysIgnored(dir string) bool {
 	return says
 }
 
-// complete refuses a build one of whose files is not in the artifact, or where that is not known.
+// complete returns an error if a file of a build is missing from the artifact, or if that is not known.
 func (f *flux) complete(c *closure) error {
 	err := f.absent(c)
 	f.repo.mu.Lock()
@@ -141,7 +141,7 @@ func (f *flux) absent(c *closure) error {
 	return nil
 }
 
-// left says why a path is not in the artifact of the source, "" if it is or that is not known.
+// left explains why a path is missing from the artifact of the source. It returns "" if it is there or if that is not known.
 func (f *flux) left(path string, dir bool) string {
 	if path == f.repo.root || !f.ignores(path, dir) || dir && f.repo.choice(path, dir, f.artifact) != tree.DropAll {
 		return ""
@@ -161,7 +161,7 @@ func (f *flux) left(path string, dir bool) string {
 		by = "spec.ignore"
 	case new(tree.Rules).WithDefaults().Ignored(rel, dir) && !f.repo.saysIgnored(filepath.Dir(path)):
 		if f.artifact.source == nil {
-			return "" // its spec.ignore may take it back
+			return "" // its spec.ignore may include it again
 		}
 		by = "Flux's own list of what is ignored"
 	}

@@ -33,10 +33,10 @@ type syncObjects struct {
 	instance *manifest.Object
 	patches  []types.Patch
 	common   map[string]any // metadata of all objects
-	err      error          // of a value that is not YAML without quotes
+	err      error          // of a value that breaks the YAML without quotes
 }
 
-// syncOf reads the sync that is at a place of some content. It returns nil if there is none.
+// syncOf returns the objects of the sync at a path of some content, nil if the sync is missing or invalid.
 func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...any) *syncObjects {
 	field := func(name string) string { return manifest.At[string](content, append(slices.Clone(at), any(name))...) }
 	kind := cmp.Or(field("kind"), "GitRepository")
@@ -71,7 +71,7 @@ func syncOf(o *manifest.Object, content map[string]any, namespace string, at ...
 	s.common = manifest.At[map[string]any](content, "spec", "commonMetadata")
 	text, err := json.Marshal(manifest.At[any](content, "spec", "kustomize", "patches"))
 	if err != nil || json.Unmarshal(text, &s.patches) != nil {
-		s.patches = nil // the schema says what is wrong with them
+		s.patches = nil // the schema check reports them
 	}
 	return s
 }
@@ -101,10 +101,10 @@ func sourceSpec(kind string, field func(string) string) map[string]any {
 	return spec
 }
 
-// maxUnquoted bounds a value that the operator writes into YAML without quotes, in bytes.
+// maxUnquoted is the limit, in bytes, of a value that the operator writes into YAML without quotes.
 const maxUnquoted = 4096
 
-// unquoted is what becomes of such a value.
+// unquoted returns the value that YAML reads from an unquoted text.
 func unquoted(text string) any {
 	v, err := readUnquoted(text)
 	if err != nil {
@@ -132,7 +132,7 @@ func readUnquoted(text string) (any, error) {
 	return v.V, err
 }
 
-// unquotable is the error of the first field of a sync that breaks the YAML it is written into.
+// unquotable returns the error of the first field of a sync that breaks the YAML that it is written into.
 func unquotable(o *manifest.Object, content map[string]any, at []any) error {
 	for _, name := range []string{"ref", "url", "path", "pullSecret", "provider"} {
 		text := manifest.At[string](content, append(slices.Clone(at), any(name))...)
@@ -143,7 +143,7 @@ func unquotable(o *manifest.Object, content map[string]any, at []any) error {
 	return nil
 }
 
-// finish makes the two objects what the operator applies: patched, with the metadata that all it applies has.
+// finish completes both objects as the operator applies them: with the patches and the common metadata.
 func (s *syncObjects) finish(r *Renderer) error {
 	if s.err != nil {
 		return s.err
@@ -171,8 +171,8 @@ func addMetadata(o *manifest.Object, common map[string]any) {
 	}
 }
 
-// patch applies the patches of the instance whose target may be one of the two objects, as kustomize does. Other objects of
-// the operator are not here: what patches them has no part in this, unless they are known not to exist.
+// patch applies the patches of the instance that may have one of the two objects as target, as kustomize does. Patches of the
+// operator's other objects are ignored, unless these objects are known not to exist.
 func (s *syncObjects) patch(r *Renderer) error {
 	if len(s.patches) == 0 {
 		return nil
@@ -198,7 +198,7 @@ func (s *syncObjects) patch(r *Renderer) error {
 		}
 		text = slices.Concat(text, []byte("---\n"), document)
 	}
-	// Below the directory of Git, where no manifests are looked for: nothing can be confused with it.
+	// A path below .git is unique: no manifests are read there.
 	v := newView(filepath.Join(r.homeOf(s.instance), ".git", instanceKind, s.instance.Namespace, s.instance.Name))
 	v.add("sync.yaml", viewFile{made: text, pos: s.instance.Pos})
 	repo := r.newRepository(v.root)
@@ -219,13 +219,13 @@ func (s *syncObjects) patch(r *Renderer) error {
 	return nil
 }
 
-// hasAll reports whether the two objects are all of a kind's group that the operator makes.
+// hasAll reports whether the operator makes no objects of a kind's group except the two.
 func (s *syncObjects) hasAll(of resid.Gvk) bool {
 	group := strings.ReplaceAll(of.Group, `\`, "")
 	return group == manifest.SourceGroup || group == kustomizev1.GroupVersion.Group
 }
 
-// checkDistribution returns the error of a version that no distribution of Flux 2 has, or that lacks what the sync needs.
+// checkDistribution returns an error if no version of Flux 2 matches the version, or if no match has the features of the sync.
 func checkDistribution(o *manifest.Object) error {
 	version := manifest.At[string](o.Content, "spec", "distribution", "version")
 	if version == "" || strings.ContainsAny(version, "$-") {
@@ -257,7 +257,7 @@ func checkDistribution(o *manifest.Object) error {
 	return nil
 }
 
-// addInstance adds the source that the operator makes of an instance. With the Kustomization the cluster begins.
+// addInstance adds the source that the operator makes from an instance. Its Kustomization is already a start of the cluster.
 func (b *builder) addInstance(o *manifest.Object) {
 	if err := checkDistribution(o); err != nil {
 		if !o.ReferenceOnly {

@@ -20,7 +20,7 @@ import (
 // missing is a ConfigMap or Secret that variables should come from.
 type missing struct {
 	text, hint string
-	reason     string // why the cluster has it all the same; "" for what no one knows of
+	reason     string // why the cluster has it nevertheless; "" if unknown
 }
 
 func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missing {
@@ -46,7 +46,7 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 	return m
 }
 
-// addGenerated records what a controller in the cluster makes of an object.
+// addGenerated records the objects that a controller in the cluster makes from an object.
 func (b *builder) addGenerated(content map[string]any) {
 	_, kind, _, _ := manifest.Identify(content)
 	for _, made := range manifest.GeneratedBy(content) {
@@ -54,7 +54,7 @@ func (b *builder) addGenerated(content map[string]any) {
 	}
 }
 
-// generator is the kind of what makes a Secret or a ConfigMap in the cluster, "" for nothing that is known.
+// generator returns the kind of the object that makes a Secret or ConfigMap in the cluster, "" if unknown.
 func (b *builder) generator(kind, namespace, name string) string {
 	for _, in := range []string{namespace, ""} { // the latter for any
 		key := datumKey(kind, in, name)
@@ -70,15 +70,15 @@ func (b *builder) generator(kind, namespace, name string) string {
 	return ""
 }
 
-// absence is a ConfigMap or Secret that a Kustomization takes variables from, and that was not found when these were needed.
+// absence is a ConfigMap or Secret of a Kustomization's variables that was not found when these were needed.
 type absence struct {
 	flux *flux
 	at   int // in spec.postBuild.substituteFrom
 	d    *datum
 }
 
-// warnAbsent warns of the ConfigMaps and Secrets that are not there. Only now it is known what makes them in the cluster: that
-// may be an object of a Kustomization further down.
+// warnAbsent warns of missing ConfigMaps and Secrets. It runs last, because an object of a later Kustomization may make them in
+// the cluster.
 func (b *builder) warnAbsent() {
 	for _, a := range b.absent {
 		ref := a.flux.spec.PostBuild.SubstituteFrom[a.at]
@@ -92,8 +92,8 @@ func (b *builder) warnAbsent() {
 	}
 }
 
-// warnSealed warns of a Secret that fails its Kustomization. What nothing here applies may be patched on its way into the
-// cluster.
+// warnSealed warns of a Secret that makes its Kustomization fail. A Kustomization that is not applied here may be patched before it
+// enters the cluster, and is skipped.
 func (b *builder) warnSealed(f *flux, obj *manifest.Object) {
 	if f.spec.Decryption != nil || obj.Kind != "Secret" || !strings.HasPrefix(f.object.Built, "Kustomization ") {
 		return
@@ -113,8 +113,8 @@ func withArticle(kind string) string {
 	return "a " + kind
 }
 
-// warnDependencies warns of dependencies of Kustomizations that no cluster would ever fulfil. They have no influence on
-// what is built.
+// warnDependencies warns of dependencies of Kustomizations that cannot be met in any cluster. They do not influence the
+// build.
 func (b *builder) warnDependencies() {
 	all := slices.Sorted(maps.Keys(b.kustomizations))
 	names := map[string][]string{} // by namespace
@@ -149,8 +149,8 @@ func (b *builder) warnDependencies() {
 	}
 }
 
-// warnDependency warns of a dependency that is not there. It may come from what is elsewhere, if a part of the input is: then only
-// what reads like the name of another Kustomization is reported.
+// warnDependency warns of a missing dependency. If a part of the input is elsewhere, the dependency may be there too: then
+// warnDependency reports only names that look like a misspelling of another one.
 func (b *builder) warnDependency(o *manifest.Object, on string, names map[string][]string, path []any) {
 	namespace, name, _ := strings.Cut(on, "/")
 	text, hint := fmt.Sprintf("unable to get '%s' dependency: kustomizations.%s %q not found", on, manifest.KustomizeGroup, name), ""
@@ -166,7 +166,7 @@ func (b *builder) warnDependency(o *manifest.Object, on string, names map[string
 	b.warn(finding.MissingDependency, o, text, hint, path...)
 }
 
-// variant reports whether two names differ in a last word that is no misspelling, as those of tenant-1 and tenant-2 do.
+// variant reports whether two names differ in their last word and that is not a misspelling, as in tenant-1 and tenant-2.
 func variant(name, other string) bool {
 	begin := strings.LastIndex(name, "-") + 1
 	end, ok := strings.CutPrefix(other, name[:begin])
@@ -174,8 +174,8 @@ func variant(name, other string) bool {
 	return ok && (!near || len(name)-begin <= 2)
 }
 
-// warnSource reports a source of a Kustomization that nothing in the input defines, although the input says what its clusters
-// begin with. Its path is built all the same.
+// warnSource reports a source of a Kustomization that the input does not define, although the input names the sources that its
+// clusters begin with. The path is still built.
 func (b *builder) warnSource(o *manifest.Object) {
 	ref := sourceRef(o)
 	key := ref.key()
@@ -184,7 +184,7 @@ func (b *builder) warnSource(o *manifest.Object) {
 	}
 	given, _, err := b.standIn(ref)
 	if given != nil || err != nil || b.elsewhere(nil, ref, b.homeOf(o), manifest.At[string](o.Content, "spec", "path")) != "" {
-		return // which is reported
+		return // already reported
 	}
 	hint := ""
 	if beside := b.besides(o, ref.Kind); beside != nil {
@@ -197,8 +197,8 @@ func (b *builder) warnSource(o *manifest.Object) {
 	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, ref.Namespace, ref.Name), hint, "spec", "sourceRef", "name")
 }
 
-// besides is a source of a kind that is in the file of a Kustomization. It is nil if no other source is there, or a Kustomization of the file has it. One
-// who writes both means it.
+// besides returns a source of a kind in the file of a Kustomization, nil if the file has no other source or one of its Kustomizations
+// uses it. A source beside a Kustomization is probably meant for it.
 func (b *builder) besides(o *manifest.Object, kind string) *manifest.Object {
 	real, err := b.disk.absolute(o.Pos.File)
 	if err != nil {

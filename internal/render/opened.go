@@ -16,7 +16,7 @@ import (
 func shownPatch(before, after []byte) []byte {
 	var b, a any
 	if sigsyaml.Unmarshal(before, &b) != nil || sigsyaml.Unmarshal(after, &a) != nil {
-		return []byte(conceal.Hidden) // which is no patch: nothing of what it changes is shown
+		return []byte(conceal.Hidden) // not a patch: all that it changes is hidden
 	}
 	text, err := sigsyaml.Marshal(unsealed(b, a, a))
 	if err != nil {
@@ -38,8 +38,8 @@ func confide(obj *manifest.Object, content, shown map[string]any) {
 	}
 }
 
-// shown substitutes an object for people: without what comes from Secrets. Given are the object, and what may be shown of
-// it before the substitution.
+// shown substitutes the variables in an object for display, without values from Secrets. The arguments are the object, and the
+// part of it that may be shown before the substitution.
 func (v *variables) shown(ctx context.Context, content, shown map[string]any) map[string]any {
 	if !v.substitutes() {
 		return shown
@@ -52,14 +52,14 @@ func (v *variables) shown(ctx context.Context, content, shown map[string]any) ma
 	}
 	s, err := public.object(ctx, shown)
 	if err != nil {
-		// An expression cannot take it: no text with a variable is shown. A key is, as it stands in the file.
+		// An expression fails on the hidden value: hide all texts with variables. Keys are shown as they are written.
 		hidden, _ := unexpanded(content, shown).(map[string]any)
 		return hidden
 	}
 	return s.content
 }
 
-// given are the values of the command line among the variables that were used.
+// given returns the values, among the used variables, that the command line sets.
 func (r *Renderer) given(used []string) []string {
 	var list []string
 	for _, name := range used {
@@ -74,7 +74,7 @@ func (v *variables) hides(used []string) bool {
 	return slices.ContainsFunc(used, func(name string) bool { return v.secret[name] })
 }
 
-// unexpanded is what is shown of an object without the texts that have variables.
+// unexpanded returns the object for display without texts that contain variables.
 func unexpanded(content, shown any) any {
 	return rebuilt(content, []any{shown}, func(v any, at []any) (any, bool) {
 		text, _ := v.(string)
@@ -87,7 +87,7 @@ func unexpanded(content, shown any) any {
 	})
 }
 
-// openFile makes the objects of a file ready as they lie there, once in a run.
+// openFile opens the objects of a file that is not built, once in a run.
 func (r *Renderer) openFile(f *manifest.File) {
 	sealed := f.Mentions("ENC[")
 	for _, o := range f.Objects() {
@@ -99,8 +99,8 @@ func (r *Renderer) openFile(f *manifest.File) {
 	}
 }
 
-// open decrypts an object as it lies in a file, and substitutes the variables of the command line. It returns nil if there
-// is nothing to do.
+// open decrypts an object in a file, and substitutes the variables of the command line. It returns nil if neither changes
+// the object.
 func (r *Renderer) open(o *manifest.Object) *manifest.Opened {
 	if opened, ok := r.opened[o]; ok {
 		return &opened
@@ -110,7 +110,7 @@ func (r *Renderer) open(o *manifest.Object) *manifest.Opened {
 	}
 	raw, err := o.Raw()
 	if err != nil {
-		return nil // an error where it is used
+		return nil // an error where the object is used
 	}
 	content, err := r.openRaw(raw)
 	if err == nil && r.plain == nil && !sealed(raw.Value) {
@@ -138,8 +138,8 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 	return s.content, nil
 }
 
-// substitutePlain substitutes the variables of the command line in an object, and remembers what of it may be shown, of which that
-// before is given.
+// substitutePlain substitutes the variables of the command line in an object, and records the part that may be shown. shown is that
+// part before the substitution.
 func (r *Renderer) substitutePlain(obj *manifest.Object, content, shown map[string]any) (*substituted, error) {
 	confide(obj, content, shown)
 	s, err := r.plain.object(r.ctx, content)

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Of an input that is about a few files, which a hook passed, everything is built that they may refer to; but it is
-// about the objects alone that they take part in.
+// If a hook passes a few files, the run builds everything that they may refer to, but reports only on objects that the
+// files take part in.
 
 func (r *Renderer) pass() {
 	if r.in.Passed == nil {
@@ -25,8 +25,8 @@ func (r *Renderer) pass() {
 	}
 }
 
-// concern makes out the files whose objects the input is about: those that were passed, and where one of these is no
-// manifest by itself but a patch, a kustomization or what a generator reads, all that it has a say in.
+// concern finds the files whose objects the input is about: the passed files, and, for a passed patch, kustomization or file of
+// a generator, all files of the builds that it takes part in.
 func (r *Renderer) concern(nodes []*node) {
 	if r.passed == nil {
 		return
@@ -54,7 +54,7 @@ func (r *Renderer) concern(nodes []*node) {
 	}
 }
 
-// concernBuilt does the same for a Kustomization that was built: what it leads to may only be known now.
+// concernBuilt is concern for a built Kustomization: some of its files may be known only now.
 func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 	if b.passed == nil || o.ReferenceOnly {
 		return
@@ -69,7 +69,7 @@ func (b *builder) concernBuilt(o *manifest.Object, c *closure) {
 	}
 }
 
-// involve adds the files of a build, and says whether their objects get patches.
+// involve adds the files of a build, and records whether their objects get patches.
 func (r *Renderer) involve(c *closure, patched bool) {
 	maps.Copy(r.concerned, c.files)
 	if patched {
@@ -77,7 +77,7 @@ func (r *Renderer) involve(c *closure, patched bool) {
 	}
 }
 
-// hasPatches reports whether a Kustomization patches what it builds.
+// hasPatches reports whether a Kustomization has patches.
 func hasPatches(o *manifest.Object) bool {
 	return len(manifest.At[[]any](o.Content, "spec", "patches")) > 0
 }
@@ -86,7 +86,7 @@ func (r *Renderer) shapes(d *directory) bool {
 	return r.passed[d.repo.original(d.file)] || slices.ContainsFunc(d.files, func(f string) bool { return r.passed[f] && !d.resources[f] })
 }
 
-// spare leaves the files of a build that failed as they are, if the input is not about them.
+// spare keeps the files of a failed build as they are written, if the input is not about them.
 func (b *builder) spare(c *closure) {
 	for path := range c.files {
 		if b.passed != nil && !b.concerned[path] {
@@ -95,7 +95,7 @@ func (b *builder) spare(c *closure) {
 	}
 }
 
-// touches reports whether the input is about anything of a build.
+// touches reports whether the input is about any file of a build.
 func (r *Renderer) touches(c *closure) bool {
 	if r.passed == nil {
 		return true
@@ -117,8 +117,8 @@ func (r *Renderer) idle(nodes []*node) bool {
 	})
 }
 
-// ofPassed are the clusters that files which were passed are part of: by their own Kustomizations, or else by what may
-// be in any cluster. If there are none, the files may be in any cluster themselves.
+// ofPassed returns the clusters that the passed files are part of: by Kustomizations of one cluster only, if possible. Otherwise it
+// returns all clusters, or the nearest one if that is requested.
 func (r *Renderer) ofPassed(clusters []*Cluster) []*Cluster {
 	if r.passed == nil {
 		return clusters
@@ -141,8 +141,8 @@ func (r *Renderer) ofPassed(clusters []*Cluster) []*Cluster {
 	return clusters
 }
 
-// hidden reports whether nothing applies a file, so that no object can refer to it. One that was passed is judged by
-// itself, with those that it may refer to.
+// hidden reports whether no build applies a file, so that objects cannot refer to it. Passed files that no build applies are
+// checked alone, with all files that they may refer to.
 func (b *builder) hidden(path string) bool {
 	if b.plan == nil || b.plan.live(path) || b.claimed[path] || b.spared[path] {
 		return false
@@ -162,8 +162,8 @@ func (b *builder) loose() bool {
 	return true
 }
 
-// Unreached lists the files that hold objects but that nothing applies, in the order of the input, once all clusters
-// were built: of files that were passed only those. There are none where it is not known what is applied.
+// Unreached lists the files with objects that no build applies, in the order of the input, once all clusters were built. If files
+// were passed, it lists only those. The list is empty if the input does not show which files are applied.
 func (r *Renderer) Unreached() []string {
 	if r.plan == nil || !r.plan.known {
 		return nil
@@ -177,17 +177,17 @@ func (r *Renderer) Unreached() []string {
 	return names
 }
 
-// live reports whether a file or directory takes part in a run although nothing builds it: it is not known what is
-// applied, or that is said there.
+// live reports whether a file or directory takes part in a run even without a build: because the input does not show which files
+// are applied, or because the path itself shows it.
 func (p *plan) live(path string) bool { return !p.known || p.entryFiles[path] }
 
-// sourceElsewhere reports whether a file lies at the path of a Kustomization whose source is elsewhere: it may well be applied.
+// sourceElsewhere reports whether a file is at the path of a Kustomization whose source is elsewhere: it may be applied.
 func (p *plan) sourceElsewhere(path string) bool {
 	return slices.ContainsFunc(p.elsewhere, func(dir string) bool { return inside(dir, path) })
 }
 
-// Loose is what is judged of files that were passed and that nothing applies, if others that were passed are applied:
-// these files, with all that they may refer to. It is nil if there are none.
+// Loose returns the result for passed files that no build applies, with all files that they may refer to. It returns nil if there are
+// no such files, or if no passed file is applied.
 func (r *Renderer) Loose(results []*Result) *Result {
 	if r.passed == nil || r.plan == nil || !r.plan.known || len(results) == 0 {
 		return nil
@@ -222,8 +222,8 @@ func (r *Renderer) Loose(results []*Result) *Result {
 	return b.result(build)
 }
 
-// looseStarts judges the Kustomizations and directories of files that were passed and that nothing applies, as if a cluster began
-// with each. What they wait for may be in another one.
+// looseStarts builds the passed Kustomizations and directories that no build applies, as if a cluster began with each. Their
+// dependencies may be in another cluster.
 func (r *Renderer) looseStarts() *builder {
 	b := (&Cluster{r: r}).builder()
 	b.alone = true

@@ -14,12 +14,12 @@ import (
 // Patch is a patch that an object was built with.
 type Patch struct {
 	manifest.Patch
-	File string // that holds its text
-	By   string // the kustomization, and the entry of it
+	File string // with its text
+	By   string // the kustomization and its entry
 }
 
-// Patches lists the patches whose targets an object fits, in the order in which kustomizations are met. That a patch
-// changed something is not said: it may set what was there.
+// Patches lists the patches whose targets match an object, in the order in which kustomizations are met. A listed patch need not
+// have changed the object.
 func (r *Result) Patches(o *manifest.Object) []Patch {
 	var list []Patch
 	if o.Built == "" {
@@ -58,7 +58,7 @@ func (r *Result) Patches(o *manifest.Object) []Patch {
 	return list
 }
 
-// tracePatches lets objects find the patches that they were built with, for the places of their mistakes.
+// tracePatches lets objects find the patches that they were built with, to locate mistakes.
 func (r *Result) tracePatches() {
 	texts := func(o *manifest.Object) []manifest.Patch {
 		var list []manifest.Patch
@@ -75,7 +75,7 @@ func (r *Result) tracePatches() {
 	}
 }
 
-// patchesOf finds those of a directory, if the file of the object is below it.
+// patchesOf adds the patches of a directory that match an object, if the file of the object is below it.
 func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) {
 	if d.kustomization == nil || d.err != nil || len(d.kustomization.Patches) == 0 {
 		return
@@ -105,7 +105,7 @@ func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) 
 	}
 }
 
-// fits reports whether a patch is for an object: by its target, or by the object that a strategic merge patch names.
+// fits reports whether a patch matches an object: by its target, or by the object that a strategic merge patch names.
 func fits(p types.Patch, text []byte, o *manifest.Object) bool {
 	if p.Target == nil {
 		var head struct {
@@ -122,7 +122,7 @@ func fits(p types.Patch, text []byte, o *manifest.Object) bool {
 		selects(t.LabelSelector, o, "labels") && selects(t.AnnotationSelector, o, "annotations")
 }
 
-// alikeNames compares a name with the one that an object has, or had before a prefix or suffix.
+// alikeNames reports whether a name is that of an object, or was before a prefix or suffix was added.
 func alikeNames(name string, o *manifest.Object) bool {
 	return name == o.Name || name != "" && name == o.WrittenName()
 }

@@ -24,7 +24,7 @@ const (
 	directories
 )
 
-// pathResolver goes through the paths of one kustomization. The first mistake is kept.
+// pathResolver resolves the paths of one kustomization. It keeps the first error.
 type pathResolver struct {
 	d   *directory
 	r   *repository
@@ -46,7 +46,7 @@ func (e *placedError) Error() string { return e.at.Pos.String() + ": " + e.err.E
 
 func (e *placedError) Unwrap() error { return e.err }
 
-// deepestMistake is the mistake in a file that an error comes from, nil if that is not known.
+// deepestMistake returns the innermost placed error in an error, nil if there is no placed error.
 func deepestMistake(err error) *placedError {
 	var found *placedError
 	for placed, ok := errors.AsType[*placedError](err); ok; placed, ok = errors.AsType[*placedError](placed.err) {
@@ -55,12 +55,12 @@ func deepestMistake(err error) *placedError {
 	return found
 }
 
-// missingEntry finds out what else an entry may mean, from what is in the directory that it leads to.
+// missingEntry adds a hint to the error of a missing entry: the most similar name in the same directory.
 func (p *pathResolver) missingEntry(entry, at string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return plainPathError(err)
 	}
-	list, _ := p.r.readDir(filepath.Dir(at)) // without it there is nothing to propose
+	list, _ := p.r.readDir(filepath.Dir(at)) // without the list there is no hint
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name())
@@ -77,7 +77,7 @@ func (p *pathResolver) missingEntry(entry, at string, err error) error {
 	return missing
 }
 
-// kept are the entries that a function keeps, as it changes them.
+// kept returns the entries for which a function returns true. The function may change them.
 func kept[T any](entries []T, keeps func(i int, entry *T) bool) []T {
 	var list []T
 	for i, entry := range entries {
@@ -92,7 +92,7 @@ func (p *pathResolver) list(field string, entries []string, w want) []string {
 	return kept(entries, func(i int, entry *string) bool { return p.one(entry, w, field, i) })
 }
 
-// one resolves the path of an entry. It returns false for one that is left out.
+// one resolves the path of an entry. It returns false if the entry is left out.
 func (p *pathResolver) one(path *string, w want, field ...any) bool {
 	name, entry := manifest.Dotted(field...), *path
 	if entry == "" {
@@ -136,7 +136,7 @@ func (p *pathResolver) one(path *string, w want, field ...any) bool {
 	return true
 }
 
-// maxSchema bounds the file of openapi.path: kustomize needs some 70 bytes of memory for each byte of it.
+// maxSchema is the limit, in bytes, of the file of openapi.path: kustomize needs some 70 bytes of memory for each byte of it.
 const maxSchema = 5 << 20
 
 // schema resolves the file of openapi.path.
@@ -180,7 +180,7 @@ func (p *pathResolver) patches(field string, patches []types.Patch, in ...any) [
 	})
 }
 
-// merges turns patchesStrategicMerge into patches: a path, or a patch in place.
+// merges turns patchesStrategicMerge into patches: each entry is a path or an inline patch.
 func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch {
 	const field = "patchesStrategicMerge"
 	entries = kept(entries, func(i int, entry *types.PatchStrategicMerge) bool {
@@ -198,14 +198,14 @@ func (p *pathResolver) merges(entries []types.PatchStrategicMerge) []types.Patch
 	return p.patches(field, patches)
 }
 
-// replacements leaves out those of addresses, as everything else that is one.
+// replacements resolves the paths of replacements, and leaves out remote ones.
 func (p *pathResolver) replacements(list []types.ReplacementField) []types.ReplacementField {
 	return kept(list, func(i int, r *types.ReplacementField) bool {
 		return r.Path == "" || p.one(&r.Path, files, "replacements", i, "path")
 	})
 }
 
-// sources resolves the files of a generator, each perhaps with the key before it.
+// sources resolves the files of a generator, each of which may have a key before it.
 func (p *pathResolver) sources(entries []string, secret bool, field ...any) []string {
 	return kept(entries, func(i int, entry *string) bool {
 		key, path, found := strings.Cut(*entry, "=")
@@ -233,10 +233,10 @@ func (p *pathResolver) generated(entry *string, f sealedFile, secret bool, field
 	return p.one(entry, files, field...)
 }
 
-// plugins resolves generators, transformers and validators: files, directories, or configurations in place.
+// plugins resolves generators, transformers and validators: files, directories, or inline configurations.
 func (p *pathResolver) plugins(field string, entries []string) []string {
 	return kept(entries, func(i int, entry *string) bool { return isInline(*entry) || p.one(entry, anything, field, i) })
 }
 
-// isInline reports whether an entry is an inline configuration, and not a path.
+// isInline reports whether an entry is an inline configuration, not a path.
 func isInline(entry string) bool { return strings.ContainsAny(entry, "\n{") }

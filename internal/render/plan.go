@@ -11,35 +11,35 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// plan says who builds whom, as far as the files show it before anything is built.
+// plan holds the graph of builds, as far as the files show it before any build.
 type plan struct {
 	nodes   []*node
 	edges   [][]int
-	starts  []int           // what nothing else builds
-	claimed map[string]bool // files that are part of anything that begins there
-	idle    bool            // what was passed has nothing to do with Flux
+	starts  []int           // nodes that no other node builds
+	claimed map[string]bool // files that the starts lead to
+	idle    bool            // the passed files do not concern Flux
 
-	made map[int]map[string]string // what overlays of one base give, and what is beside Kustomizations that say the same
+	made map[int]map[string]string // objects of overlays with a common base, and objects beside equal Kustomizations
 
-	known      bool            // the input says what is applied, so that what does not follow from that is applied by nothing
-	entryFiles map[string]bool // that say so
+	known      bool            // the input shows which files are applied; all other files are not
+	entryFiles map[string]bool // that show it
 	begun      map[string]bool // sources that clusters begin with, by kind, namespace and name
 	elsewhere  []string        // directories of Kustomizations whose source is elsewhere
 }
 
-// node is a Kustomization as it lies in a file, or a directory with a kustomization file.
+// node is a Kustomization in a file, or a directory with a kustomization file.
 type node struct {
 	object   *manifest.Object
 	file     string // real path of the file that it is in
 	dir      string
 	path     string // of a Kustomization, real; "" if it is not known
 	claims   *closure
-	entry    bool    // it is applied by hand, or by the operator
-	named    bool    // its file was named, so that it is judged whether anything applies it or not
+	entry    bool    // it is applied by hand or by the operator
+	named    bool    // its file was named, so that it is checked even if no build applies it
 	begins   bool    // a cluster may begin with it
 	home     bool    // its source is this repository
-	made     *output // whose artifact it is built from, nil for none
-	pathHere string  // the directory here that a Kustomization from elsewhere would build
+	made     *output // the generator of its artifact, or nil
+	pathHere string  // the directory here at the path of a Kustomization from elsewhere
 }
 
 func (r *Renderer) newPlan() *plan {
@@ -126,7 +126,7 @@ func (r *Renderer) nodes() []*node {
 	return nodes
 }
 
-// patches are the files of Kustomizations that kustomization files name, but not as resources.
+// patches returns the files with Kustomizations that kustomization files name, but not as resources.
 func (r *Renderer) patches() map[string]bool {
 	named, resources := map[string]bool{}, map[string]bool{}
 	for _, dir := range r.in.Dirs {
@@ -145,10 +145,10 @@ func (r *Renderer) patches() map[string]bool {
 	return named
 }
 
-// origins are the nodes of a graph to begin at, so that all are reached and none of them from another: those that nothing
-// leads to, and the first one of each circle that nothing leads into. They are in the order of the nodes.
+// origins returns the starts of a graph, in the order of the nodes: they reach all nodes and not each other. A start is a node that
+// no other node leads to, or the first node of a cycle that no node outside leads to.
 func origins(edges [][]int) []int {
-	var order []int // by the time at which they are done with
+	var order []int // in which nodes are completed
 	seen, back := make([]bool, len(edges)), make([][]int, len(edges))
 	for i, to := range edges {
 		visit(edges, i, seen, func(j int) { order = append(order, j) })
@@ -156,7 +156,7 @@ func origins(edges [][]int) []int {
 			back[j] = append(back[j], i)
 		}
 	}
-	// What is done with last is in a circle that nothing leads into, or alone.
+	// The last completed node is in a cycle without edges from outside, or alone.
 	reached := make([]bool, len(edges))
 	var starts []int
 	for _, i := range slices.Backward(order) {
@@ -170,7 +170,7 @@ func origins(edges [][]int) []int {
 	return starts
 }
 
-// visit goes through everything that a node leads to and that was not seen before.
+// visit calls done for every node that a node leads to and that was not seen before, successors first.
 func visit(edges [][]int, node int, seen []bool, done func(int)) {
 	if seen[node] {
 		return

@@ -26,39 +26,39 @@ import (
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 )
 
-// renderedFile is what the manifests are called in a post renderer's build.
+// renderedFile is the name of the manifests in a post renderer's build.
 const renderedFile = "helm-output.yaml"
 
-// maxDocuments bounds the objects of a release. Helm keeps all of them in one Secret of 1 MiB.
+// maxDocuments is the limit of objects in a release. Helm keeps all of them in one Secret of 1 MiB.
 const maxDocuments = 10_000
 
-// Release is what helm rendered of a HelmRelease, and what of it would be installed.
+// Release holds the output of helm for a HelmRelease, with the options of an installation.
 type Release struct {
 	HelmRelease *helmv2.HelmRelease
 	// CRDs are the files of the directory crds of the chart and its subcharts.
 	CRDs [][]byte
-	// Manifests are what helm template prints, with all hooks.
+	// Manifests is the output of helm template, with all hooks.
 	Manifests []byte
-	// Trimmed says that helm has cut the ends of all documents, and not only that of the last one before the hooks.
+	// Trimmed reports that helm has cut the ends of all documents, not only the end of the last one before the hooks.
 	Trimmed bool
-	// NoHooks leaves out hooks, NoTests those that are tests, after they took part in post rendering.
+	// NoHooks leaves out hooks, NoTests leaves out test hooks, after post rendering.
 	NoHooks, NoTests bool
 }
 
-// Installed is what would be installed.
+// Installed holds the objects that an installation would create.
 type Installed struct {
 	CRDs, Objects []byte
-	// Left are objects of the directory crds that are not applied, since they are no CRDs.
+	// Left names objects of the directory crds that are not applied, because they are not CRDs.
 	Left []string
 }
 
-// sourceAnnotation is the annotation by which Helm finds an object's template again after post rendering.
+// sourceAnnotation is the annotation by which Helm finds an object's template after post rendering.
 const sourceAnnotation = "postrenderer.helm.sh/postrender-filename"
 
-// PostRender does to what helm rendered what helm-controller does: the post renderers of the release in their order, then
-// its common metadata, then the labels that say which HelmRelease an object belongs to. CRDs of the directory crds only
-// get the latter. Objects that belong into a namespace and name none get that of the release, where their kind is known.
-// Then hooks are found, and all is sorted as Helm does. The builds are within the limits of those of manifests.
+// PostRender changes the output of helm as helm-controller does: it runs the post renderers of the release in their order, then adds
+// the common metadata, then the labels that name the HelmRelease. Files of the directory crds get only these labels. Namespaced
+// objects without a namespace get the namespace of the release, if their kind is known. Finally PostRender separates hooks and
+// sorts all objects as Helm does. The builds share the limits of manifest builds.
 func PostRender(ctx context.Context, release Release) (Installed, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -83,7 +83,7 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 			switch id := object.CurId(); {
 			case id.Kind != "CustomResourceDefinition":
 				done.Left = append(done.Left, object.GetKind()+" "+object.GetName())
-			case !created[id]: // it is there when the next one of its name comes
+			case !created[id]: // a second one of its name would exist already
 				crds, created[id] = append(crds, object), true
 			}
 		}
@@ -168,7 +168,7 @@ func asText[T any](objects []T, textOf func(T) ([]byte, error)) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-// installed leaves what is installed of objects, in Helm's order: by kind, then by the template, hooks after all else.
+// installed returns the objects that are installed, in Helm's order: by kind, then by template, hooks last.
 func (r *Release) installed(objects []*resource.Resource) ([]*resource.Resource, error) {
 	type ranked struct {
 		object *resource.Resource
@@ -214,7 +214,7 @@ func (r *Release) installed(objects []*resource.Resource) ([]*resource.Resource,
 	return objects, nil
 }
 
-// isHook reports whether Helm runs a hook of these events. One with an event that Helm does not know is left out.
+// isHook reports whether Helm runs a hook with these events. Helm skips a hook with an unknown event.
 func isHook(events string, noTests bool) bool {
 	for event := range strings.SplitSeq(events, ",") {
 		switch strings.ToLower(strings.TrimSpace(event)) {
@@ -230,7 +230,7 @@ func isHook(events string, noTests bool) bool {
 	return true
 }
 
-// installOrder are the kinds in the order in which Helm installs them. Other kinds come after, by their names.
+// installOrder lists the kinds in the order in which Helm installs them. Other kinds follow, sorted by name.
 var installOrder = []string{
 	"PriorityClass", "Namespace", "NetworkPolicy", "ResourceQuota", "LimitRange", "PodSecurityPolicy", "PodDisruptionBudget",
 	"ServiceAccount", "Secret", "SecretList", "ConfigMap", "StorageClass", "PersistentVolume", "PersistentVolumeClaim",
@@ -240,8 +240,8 @@ var installOrder = []string{
 	"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration",
 }
 
-// InNamespace puts objects that helm rendered, that belong into a namespace and that name none, into that of the release, and does nothing
-// else to them: the Helm Operator has no post renderers.
+// InNamespace sets the namespace of the release in rendered objects that are namespaced and name no namespace. It makes no other
+// change: the Helm Operator has no post renderers.
 func InNamespace(_ context.Context, _ string, manifests []byte, namespace string) ([]byte, error) {
 	return kustomize.Guard(func() ([]byte, error) {
 		documents, err := documentsOf(manifests)
@@ -274,11 +274,11 @@ func InNamespace(_ context.Context, _ string, manifests []byte, namespace string
 	})
 }
 
-// document is a part of what helm template prints, with the template that it comes from.
+// document is a part of the output of helm template, with its template.
 type document struct{ source, text string }
 
-// documentsOf takes what helm printed apart. helm puts a line before and the end of a line after each document, and no
-// template has such a line in it. More than a release can have is an error.
+// documentsOf splits the output of helm. helm writes a line before and a line break after each document, and templates do not
+// contain such a line. It returns an error for more documents than a release can have.
 func documentsOf(manifests []byte) ([]document, error) {
 	if err := bound.Check(manifests); err != nil {
 		return nil, err
@@ -298,7 +298,7 @@ func documentsOf(manifests []byte) ([]document, error) {
 	return list, nil
 }
 
-// end gives documents the line break at their end that helm has cut: all of them, or the last one before the hooks.
+// end restores the line break that helm has cut from the end of documents: of all, or of the last one before the hooks.
 func (r *Release) end(documents []document) error {
 	for i := range slices.Backward(documents) {
 		d := &documents[i]
@@ -331,7 +331,7 @@ func (d document) hook() (bool, error) {
 	return hook, nil
 }
 
-// merged is one text with all documents, each of which says which template it comes from.
+// merged returns one text with all documents, each annotated with its template.
 func merged(documents []document) ([]byte, error) {
 	var all []*kyaml.RNode
 	for _, d := range documents {
@@ -350,7 +350,7 @@ func merged(documents []document) ([]byte, error) {
 	return []byte(text), err
 }
 
-// kustomized builds the manifests in memory, with nothing else beside them.
+// kustomized builds the manifests in memory, without other files.
 func kustomized(ctx context.Context, b kustomize.Build, text []byte, k *helmv2.Kustomize) ([]byte, error) {
 	config := &types.Kustomization{
 		TypeMeta:  types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind},
@@ -373,7 +373,7 @@ func kustomized(ctx context.Context, b kustomize.Build, text []byte, k *helmv2.K
 // buildRoot is the directory of a post renderer's build.
 const buildRoot = string(filepath.Separator)
 
-// helmPrinted is the only file of such a build.
+// helmPrinted is the only file of a post renderer's build.
 type helmPrinted []byte
 
 func (m helmPrinted) Kustomization(dir string) (*types.Kustomization, string, error) {
@@ -428,7 +428,7 @@ func mark(list []*resource.Resource, labels, annotations map[string]string) erro
 	return nil
 }
 
-// setNamespace puts objects into the namespace of the release, as Helm's client does with those that name none.
+// setNamespace sets the namespace of the release in namespaced objects without one, as Helm's client does.
 func setNamespace(list []*resource.Resource, namespace string) {
 	for _, r := range list {
 		gvk := r.GetGvk()

@@ -8,18 +8,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Objects of a cluster enter once. What one needs and is not there yet parks it: a Kustomization whose source is not here, or
-// made by a generator that may come, is in builder.parked; one that is built and lacks variables in builder.waiting; a
-// ResourceSet, which may take its inputs from anything, in builder.sets.
+// Objects of a cluster enter once. An object waits for missing parts: a Kustomization whose source is not available, or whose
+// generator may still be built, waits in builder.parked; a built one that lacks variables in builder.waiting; a ResourceSet,
+// whose inputs may come from any object, in builder.sets.
 
-// parked is a Kustomization that waits for the tree it is built from, and the start that led to it.
+// parked is a Kustomization that waits for its source, with the start that led to it.
 type parked struct {
 	object *manifest.Object
 	from   int
-	need   *Need // the source whose tree is not here, nil for a generator that may come
+	need   *Need // the source whose tree is missing, nil for a generator that may still be built
 }
 
-// enter builds a Kustomization. One from an artifact waits, if no generator that was built makes it: it may come.
+// enter builds a Kustomization. One with an artifact waits if its generator was not built yet.
 func (b *builder) enter(o *manifest.Object) {
 	if !b.ready(o) {
 		b.parked = append(b.parked, parked{object: o, from: b.from})
@@ -28,7 +28,7 @@ func (b *builder) enter(o *manifest.Object) {
 	b.kustomization(o)
 }
 
-// ready reports whether it is known for certain which tree a Kustomization is built from.
+// ready reports whether the source tree of a Kustomization is certain.
 func (b *builder) ready(o *manifest.Object) bool {
 	ref := sourceRef(o)
 	if ref.Kind != externalArtifact {
@@ -41,7 +41,7 @@ func (b *builder) ready(o *manifest.Object) bool {
 	return m != nil && b.sources[datumKey(generate.Kind, ref.Namespace, m.object.Name)] == m.object
 }
 
-// locateOrPark goes on with a Kustomization. One whose source may be fetched is parked.
+// locateOrPark builds a Kustomization, or parks it if its source may be fetched.
 func (b *builder) locateOrPark(o *manifest.Object) {
 	f, err := b.locate(o, b.sources)
 	if err == nil {
@@ -58,10 +58,10 @@ func (b *builder) locateOrPark(o *manifest.Object) {
 	b.unbuilt(o, err)
 }
 
-// finishAll goes on with what waits until nothing does that can. Where everything lacks something, first sources are fetched
-// whose Secrets are there, as they may hold variables; then the first Kustomization goes on without its variables, then the
-// next ResourceSet makes its objects, then the other sources are fetched. A source that is not in the cluster is requested once all
-// has entered.
+// finishAll continues with waiting objects until no more can be done. If all lack something, it first fetches sources whose
+// Secrets are known, as they may contain variables. Then it finishes the first Kustomization without its variables, then expands
+// the next ResourceSet, then fetches the other sources. It requests a source that the cluster does not define after all starts
+// have entered.
 func (b *builder) finishAll() {
 	for b.ctx.Err() == nil {
 		switch {
@@ -78,8 +78,8 @@ func (b *builder) answered(p parked) bool {
 	return p.need != nil && (b.arrived.asked[*p.need] || b.arrived.lost[p.need.Source])
 }
 
-// wake goes on with the first of certain Kustomizations that are parked, those that are ready before others. It reports
-// whether there was one.
+// wake continues with the first parked Kustomization that fits, preferring ready ones. It reports whether there
+// was one.
 func (b *builder) wake(fits func(parked) bool) bool {
 	next := slices.IndexFunc(b.parked, func(p parked) bool { return fits(p) && b.ready(p.object) })
 	if next < 0 {
@@ -99,14 +99,14 @@ func (b *builder) wake(fits func(parked) bool) bool {
 	return true
 }
 
-// finishComplete finishes the Kustomizations that wait for variables all of whose ConfigMaps and Secrets are there. It
-// reports whether there were any.
+// finishComplete finishes the waiting Kustomizations whose ConfigMaps and Secrets are all known. It reports whether there were
+// any.
 func (b *builder) finishComplete() bool {
 	pending, found := b.waiting, false
 	b.waiting = nil
 	var later []*flux
 	for i, f := range pending {
-		pending[i] = nil // what was built of it is not needed once it is finished
+		pending[i] = nil // release its objects once it is finished
 		if b.ctx.Err() == nil && b.complete(f, true) {
 			found = true
 			b.finish(f)
@@ -118,8 +118,8 @@ func (b *builder) finishComplete() bool {
 	return found
 }
 
-// finishFirst finishes the first Kustomization that waits with what there is, one that only lacks what is optional before
-// others. It reports whether there was one.
+// finishFirst finishes the first waiting Kustomization with the known variables, preferring one that lacks only optional ones.
+// It reports whether there was one.
 func (b *builder) finishFirst() bool {
 	if len(b.waiting) == 0 {
 		return false

@@ -19,11 +19,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxReread bounds the files that are looked at again when a build fails.
+// maxReread is the limit of files that are read again when a build fails.
 const maxReread = 1000
 
-// unquoted takes out of the error of a build what kustomize quotes of the files that it read: what Secrets and their
-// generators hold, and fields that are called as a password is.
+// unquoted removes secrets that kustomize quotes in the error of a build: contents of Secrets and of the files of their
+// generators, and fields named like a password.
 func (c *confined) unquoted(err error) error {
 	if _, ok := errors.AsType[*kustomize.PanicError](err); ok || c.ctx.Err() != nil {
 		return err
@@ -75,14 +75,14 @@ func patchesIn(k *types.Kustomization) []types.Patch {
 	return list
 }
 
-// brokenPatch is why a patch of a kustomization cannot be read, nil if all can. kustomize would quote all of it.
+// brokenPatch returns why a patch of a kustomization cannot be read, nil if all can. kustomize would quote the whole patch.
 func (c *confined) brokenPatch(path string, k *types.Kustomization) error {
 	for i, p := range patchesIn(k) {
 		text, name := []byte(p.Patch), fmt.Sprintf("%s: patch %d", c.repo.display(path), i+1)
 		if p.Path != "" {
 			data, err := c.read(join(filepath.Dir(path), p.Path))
 			if err != nil {
-				continue // the build says so
+				continue // the build reports it
 			}
 			text, name = data, c.repo.display(join(filepath.Dir(path), p.Path))
 		}
@@ -102,7 +102,7 @@ func (c *confined) brokenPatch(path string, k *types.Kustomization) error {
 func (c *confined) valuesOf(path string, p types.Patch) []string {
 	text := []byte(p.Patch)
 	if p.Path != "" {
-		text, _ = c.read(join(filepath.Dir(path), p.Path)) // the build says why there is no text
+		text, _ = c.read(join(filepath.Dir(path), p.Path)) // the build reports the error
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -129,17 +129,17 @@ func linesOf(data []byte) []string {
 	return list
 }
 
-// sensitiveTexts are the values in a file that no message may quote.
+// sensitiveTexts returns the values in a file that messages must not quote.
 func sensitiveTexts(data []byte) []string {
 	g := &gatherer{}
 	g.texts(data)
 	return g.list
 }
 
-// gatherer collects values that no message may quote.
+// gatherer collects values that messages must not quote.
 type gatherer struct {
 	list []string
-	seen map[*yaml.Node]bool // what aliases stand for
+	seen map[*yaml.Node]bool // targets of aliases
 }
 
 func (g *gatherer) texts(data []byte) {
@@ -198,7 +198,7 @@ func (g *gatherer) gather(n *yaml.Node, sensitive bool) {
 	}
 }
 
-// naming reports whether a field says which object or field something is about.
+// naming reports whether a field names an object or a field, or is the operation of a patch.
 func naming(key string) bool {
 	return slices.Contains([]string{"apiVersion", "kind", "metadata", "name", "namespace", "type", "op", "path", "from"}, key)
 }

@@ -25,57 +25,57 @@ import (
 
 // Options are the choices of one run.
 type Options struct {
-	// Nearest takes files that were passed and that no cluster applies as a part of the nearest one, instead of each.
+	// Nearest adds passed files that no cluster applies to the nearest cluster instead of to each.
 	Nearest bool
-	// Variables are substituted everywhere, and win over those of a Kustomization.
+	// Variables are substituted everywhere, and override those of a Kustomization.
 	Variables map[string]string
-	// Unset says what becomes of a variable without a value.
+	// Unset selects the treatment of a variable without a value.
 	Unset Unset
-	// Tolerant leaves a variable as it is written that a ConfigMap or Secret may set which is not in the input.
+	// Tolerant keeps a variable as it is written if a ConfigMap or Secret outside of the input may set it.
 	Tolerant bool
-	// Sources are directories that stand in for sources.
+	// Sources are directories that replace sources.
 	Sources []Source
-	// Fetch gets the trees of sources that are not here, nil for none. Given is what is known of the cluster so far. Returned are
-	// those whose files are here now, in a directory, and without one those that could not be fetched. Their files are called
-	// KIND/NAMESPACE/NAME/FILE. One of Sources counts more.
+	// Fetch gets the trees of missing sources. Its arguments include the objects of the cluster that are known so far. It returns the
+	// sources that are available now, with their directory, and those that could not be fetched, without one. Files are shown as
+	// KIND/NAMESPACE/NAME/FILE. Sources has precedence. Fetch may be nil.
 	Fetch func(*Cluster, []Need, *manifest.Build) []Source
-	// Admit answers what the API server would say to a Kustomization, nil for nothing.
+	// Admit returns the error with which the API server refuses a Kustomization. Admit may be nil.
 	Admit func(*manifest.Object) error
-	// Namespace is that of plain manifests without one.
+	// Namespace is the namespace of plain manifests without one.
 	Namespace string
-	// SkipDirs are directories that are no part of any repository.
+	// SkipDirs are directories that do not belong to a repository.
 	SkipDirs []string
-	// Secrets receives what Secrets hold and what was decrypted, so that it is not shown.
+	// Secrets records the values of Secrets and decrypted values, which must not be shown.
 	Secrets *conceal.Values
-	// Untrusted leaves the keys of the user out: the manifests are a stranger's.
+	// Untrusted does not use the keys of the user: the manifests are a stranger's.
 	Untrusted bool
 	// Getenv reads the environment, for keys.
 	Getenv func(string) string
 }
 
-// Source is a directory in place of a source, or the source if there is none. An empty namespace matches all.
+// Source is a directory that replaces a source, or only the source. An empty namespace matches all.
 type Source struct{ Kind, Namespace, Name, Dir string }
 
 func (s Source) key() string { return datumKey(s.Kind, s.Namespace, s.Name) }
 
-// sourceRef is the source that a Kustomization names.
+// sourceRef returns the source that a Kustomization names.
 func sourceRef(o *manifest.Object) Source {
 	ref := func(name string) string { return manifest.At[string](o.Content, "spec", "sourceRef", name) }
 	return Source{Kind: ref("kind"), Namespace: cmp.Or(ref("namespace"), o.Namespace), Name: ref("name")}
 }
 
-// Notice is something that a run should say: a finding if it has a code, else a line.
+// Notice is a message of a run: a finding if it has a code, otherwise a log line.
 type Notice struct {
 	Code    finding.Code
-	Object  *manifest.Object // that it is about, or in whose text it is; nil for none
+	Object  *manifest.Object // that it is about, or whose text it quotes; may be nil
 	Excerpt manifest.Excerpt
 	Text    string
 	Hint    string
 	Debug   bool
 }
 
-// Renderer builds the kustomizations of one run. What is found out about the input is found out once: its clusters
-// share it. New makes it of an Input, which does not change meanwhile; it ends with the run.
+// Renderer builds the kustomizations of one run. All clusters share its caches of the input. New makes it for an Input, which
+// must not change until the run ends.
 type Renderer struct {
 	o       Options
 	ctx     context.Context
@@ -100,30 +100,30 @@ type Renderer struct {
 	unsetOf      map[*manifest.Object][]string // their variables without a value
 	builds       map[string]buildResult
 	patchNotes   map[patchKey]*notedPatch     // with targets
-	made         map[*manifest.Object]*output // of ArtifactGenerators, with the sources that there are
+	made         map[*manifest.Object]*output // of ArtifactGenerators, with the currently known sources
 	listings     map[string]*generate.Tree    // of directories that are sources of generators
 	specs        map[*manifest.Object]*swv1.ArtifactGeneratorSpec
 
-	here        []Source                      // this repository, under the names of sources that a cluster begins with and no file defines
-	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file that says so
+	here        []Source                      // this repository, by the sources that a cluster begins with and no file defines
+	syncs       map[string][]*manifest.Object // Kustomizations that an operator makes, by the real path of the file with the sync
 	own         map[string]bool               // sources that the input begins with, by kind, namespace and name
 	others      map[string]bool               // sources of other repositories that an operator makes, by the same
 	ownURLs     []string                      // the names of the repositories in their URLs
 	ownBranches []string
 
-	passed    map[string]bool // real paths of the files that the input is about, nil if it is about all
-	concerned map[string]bool // and of those whose objects it is about
-	reshaped  map[string]bool // and of those with objects that they patch: of a Kustomization, all that it builds
+	passed    map[string]bool // real paths of the passed files, nil if the input is about all files
+	concerned map[string]bool // the files whose objects the input is about
+	reshaped  map[string]bool // those of them with objects that a passed file patches
 
-	reached map[string]bool // real paths of the files that a cluster builds, once it was built
+	reached map[string]bool // real paths of the files that a cluster built
 	notices []Notice        // about the user's own keys, and about checkouts
 
-	shown   map[string]string // directories that have other names than their own: those of the input, and what was fetched
-	arrived *arrivals         // of the cluster that is built
+	shown   map[string]string // display names of directories: those of the input, and of fetched sources
+	arrived *arrivals         // of the current cluster
 	outputs int               // of generators, of the whole run
 }
 
-// New is a renderer of what one run reads. The context ends what it does.
+// New returns a renderer for the input of one run. It stops when the context ends.
 func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	ctx, end := context.WithCancelCause(ctx)
 	r := &Renderer{o: o, ctx: ctx, in: in, budget: kustomize.NewBudget(end), disk: newDisk(), byPath: map[string]*manifest.File{}, named: map[string]string{}, homes: map[string]*repository{}, checkouts: map[string]*checkout{},
@@ -146,14 +146,14 @@ func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	return r
 }
 
-// Rejection is a Kustomization that the API server would not store, and why.
+// Rejection is a Kustomization that the API server would refuse, with the error.
 type Rejection struct {
 	Object *manifest.Object
 	Err    error
 }
 
-// Exhausted is the error of a build that was given up because it needs too much memory or time; nil is the rule. What
-// it runs cannot be stopped, so the program is to end soon.
+// Exhausted returns the error of a build that exceeded its memory or time, usually nil. The code that it runs cannot be
+// stopped, so the program should end soon.
 func (c *Cluster) Exhausted() error { return c.r.budget.Failure() }
 
 func (b *builder) notice(n Notice) {
@@ -169,12 +169,12 @@ func (b *builder) warn(code finding.Code, o *manifest.Object, text, hint string,
 	b.notice(Notice{Code: code, Object: o, Excerpt: o.Excerpt(path...), Text: text, Hint: hint})
 }
 
-// warnAt is warn without the line, which may hold more than should be shown.
+// warnAt is warn without the line, which may contain text that must not be shown.
 func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
 	b.notice(Notice{Code: code, Object: o, Excerpt: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
 }
 
-// sealed reports whether any of an object may be encrypted. Most are not, and nothing is paid for them.
+// sealed reports whether an object may contain encrypted values. The check is cheap for most objects.
 func sealed(content map[string]any) bool {
 	if sops.Encrypted(content) {
 		return true
@@ -253,7 +253,7 @@ func (r *Renderer) rootOf(path string) string {
 	return best
 }
 
-// warnNamespaces warns of plain manifests without a namespace: in a repository this is seldom meant.
+// warnNamespaces warns of plain manifests without a namespace: in a repository this is rarely intended.
 func (b *builder) warnNamespaces(claimed map[*manifest.File]bool) {
 	for _, f := range b.in.Files {
 		if !f.Walked || f.ReferenceOnly() || claimed[f] {

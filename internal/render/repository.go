@@ -14,14 +14,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// repository is the tree of files that paths are in: a checkout, or what stands in for one.
+// repository is a tree of files: a checkout, or the directory that replaces a source.
 type repository struct {
 	ctx     context.Context // of the run
 	root    string          // absolute, without links
 	display func(string) string
-	skip    []os.FileInfo // directories that are no part of it
+	skip    []os.FileInfo // directories that do not belong to it
 	view    *view         // of an artifact, whose files are elsewhere; nil for files on disk
-	disk    *disk         // as the run knows it
+	disk    *disk         // shared by the run
 
 	rules  func() *tree.Rules // of the root
 	budget *kustomize.Budget  // of all builds of the run
@@ -29,10 +29,10 @@ type repository struct {
 	mu      sync.Mutex // of the maps
 	dirs    map[string]*directory
 	parsed  map[string]*manifest.File // by absolute path without links; those of the input too
-	ignored map[string]*tree.Rules    // what is kept out of an artifact, by the patterns of the source
-	ignores map[string]bool           // directories, whether they have a file that says so
+	ignored map[string]*tree.Rules    // ignore rules, by the patterns of the source
+	ignores map[string]bool           // whether a directory has an ignore file
 
-	rulesErr error // of a file that says so
+	rulesErr error // of an ignore file
 }
 
 // file reads a file of manifests, once.
@@ -52,7 +52,7 @@ func (r *repository) file(path string) (*manifest.File, error) {
 	return f, err
 }
 
-// known and learn look up and keep what is known of a path. Mistakes of objects are looked for by several goroutines.
+// known and learn read and write a cache by path. Several goroutines may use it.
 func known[V any](mu *sync.Mutex, m map[string]V, path string) (V, bool) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -66,7 +66,7 @@ func learn[V any](mu *sync.Mutex, m map[string]V, path string, v V) {
 	m[path] = v
 }
 
-// absolute is the absolute path of a directory without links.
+// absolute returns the absolute path of a directory without links.
 func absolute(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -75,8 +75,8 @@ func absolute(dir string) (string, error) {
 	return filepath.EvalSymlinks(abs)
 }
 
-// displays makes the function that shows paths as the user wrote them: below the directories that were named, else
-// relative to where the program runs, if that is not longer.
+// displays returns a function that shows paths as the user wrote them: below the named directories, or relative to the working
+// directory if that is shorter.
 func displays(named map[string]string) func(string) string {
 	cwd, err := os.Getwd()
 	if err == nil {
@@ -105,7 +105,7 @@ func displays(named map[string]string) func(string) string {
 	}
 }
 
-// skips reports whether a directory is no part of the repository.
+// skips reports whether a directory does not belong to the repository.
 func (r *repository) skips(info os.FileInfo) bool {
 	if info.Name() == ".git" {
 		return true
@@ -113,10 +113,10 @@ func (r *repository) skips(info os.FileInfo) bool {
 	return slices.ContainsFunc(r.skip, func(s os.FileInfo) bool { return os.SameFile(s, info) })
 }
 
-// join is a path of the repository as it stands in a file: with slashes, relative to a directory.
+// join returns the path of an entry in a file (with slashes, relative to a directory).
 func join(dir, path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
 
-// relative is a path as it stands in a kustomization file: it never looks like an address.
+// relative returns a path as kustomization files have it: it never looks like an address.
 func relative(path string) string {
 	path = filepath.ToSlash(filepath.Clean(filepath.FromSlash(path)))
 	if path == ".." || strings.HasPrefix(path, "../") {

@@ -17,10 +17,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 )
 
-// maxNested bounds how many ResourceSets make each other.
+// maxNested is the limit of ResourceSets that make each other.
 const maxNested = 4
 
-// pendingSet is a ResourceSet that waits until everything else was built: its providers may come.
+// pendingSet is a ResourceSet that waits for all other builds, which may add its providers.
 type pendingSet struct {
 	object *manifest.Object
 	from   int
@@ -32,8 +32,8 @@ type inputProvider struct {
 	object *manifest.Object
 }
 
-// takeOperators keeps what the operator of Flux makes objects of. It reports whether the object is a set that is expanded
-// in time.
+// takeOperators handles the objects of the Flux operator. It reports whether the object is a ResourceSet, which is expanded
+// later.
 func (b *builder) takeOperators(o *manifest.Object) bool {
 	if o.Group() != resourceset.Group {
 		return false
@@ -61,7 +61,7 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 	return false
 }
 
-// refusesOperator records what the API server would not store. What a set that is refused would make is not known.
+// refusesOperator reports whether the API server refuses an object, and records that. The objects of a refused set are unknown.
 func (b *builder) refusesOperator(o *manifest.Object) bool {
 	if b.o.Admit == nil {
 		return false
@@ -83,7 +83,7 @@ func (b *builder) refusesOperator(o *manifest.Object) bool {
 func (b *builder) addProvider(o *manifest.Object) {
 	p := resourceset.Provider{Namespace: o.Namespace, Name: o.Name, Labels: map[string]string{}, Disabled: resourceset.Disabled(o.Content)}
 	if resourceset.Decode(o.Content, &p.Spec) != nil {
-		p.Spec.Type = "" // which no server knows either
+		p.Spec.Type = "" // an invalid type
 	}
 	for k, v := range manifest.At[map[string]any](o.Content, "metadata", "labels") {
 		p.Labels[k], _ = v.(string)
@@ -91,7 +91,7 @@ func (b *builder) addProvider(o *manifest.Object) {
 	b.providers = append(b.providers, inputProvider{p, o})
 }
 
-// expandNext makes the objects of the next set. It reports whether there was one.
+// expandNext makes the objects of the next set. It reports whether there was a set.
 func (b *builder) expandNext() bool {
 	if len(b.sets) == 0 {
 		return false
@@ -104,7 +104,7 @@ func (b *builder) expandNext() bool {
 	return true
 }
 
-// maxMade bounds how many objects the ResourceSets of a cluster may make.
+// maxMade is the limit of objects that the ResourceSets of a cluster may make.
 const maxMade = 50_000
 
 func (b *builder) expand(p pendingSet) {
@@ -139,7 +139,7 @@ func (b *builder) expand(p pendingSet) {
 	}
 }
 
-// placeless is the error of an object that the API server stores in a namespace, and that names none.
+// placeless returns an error for a namespaced object without a namespace.
 func placeless(m resourceset.Object) error {
 	apiVersion, kind, namespace, name := manifest.Identify(m.Content)
 	namespaced, _ := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: apiVersion, Kind: kind})
@@ -176,7 +176,7 @@ func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err erro
 	b.errs = append(b.errs, manifest.Fault(o, &finding.Problem{Code: finding.RefusedResourceSet, Advice: hint, Err: err}, path...))
 }
 
-// namespacesOf are the namespaces of what a set would make, as far as they are written there; "" if any is made of inputs.
+// namespacesOf returns the namespaces of a set's objects as they are written; "" for a namespace that depends on inputs.
 func namespacesOf(spec resourceset.Spec) []string {
 	resources := slices.Clone(spec.Resources)
 	for _, s := range spec.Steps {
@@ -196,7 +196,7 @@ func namespacesOf(spec resourceset.Spec) []string {
 	return list
 }
 
-// reportIDs says that the ids of static providers stand in for those of the cluster, if they are used.
+// reportIDs notes that generated ids replace the ids of static providers, if the set uses them.
 func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
 	if len(set.Spec.InputsFrom) == 0 {
 		return
@@ -224,8 +224,8 @@ func (b *builder) makeObject(o *manifest.Object, m resourceset.Object) {
 	b.emit(obj, obj.Content)
 }
 
-// copied gives an object of a set the data that it copies of another one. It reports whether that one is in the input: else
-// the object is made in the cluster only.
+// copied sets the data of an object of a set that is a copy of another object. It reports whether that is in the input; otherwise
+// the object exists in the cluster only.
 func (b *builder) copied(obj *manifest.Object, from string) bool {
 	namespace, name, _ := strings.Cut(from, "/")
 	original := b.lookup(obj.Kind, namespace, name)
@@ -258,7 +258,7 @@ func (b *builder) copied(obj *manifest.Object, from string) bool {
 	return true
 }
 
-// plainSets takes the sets and providers of files that take part as they are.
+// plainSets adds the sets and providers in files that are not built.
 func (b *builder) plainSets() {
 	for _, path := range b.paths {
 		if b.taken(path) {

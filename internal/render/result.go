@@ -11,28 +11,28 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Result is what became of a cluster.
+// Result is the result of the build of a cluster.
 type Result struct {
 	*manifest.Build
 	Notices    []Notice
-	Rejections []Rejection        // Kustomizations that the API server would not store
-	Judged     []*manifest.Object // Kustomizations, kustomization files and ResourceSets, whose comments count
+	Rejections []Rejection        // Kustomizations that the API server would refuse
+	Judged     []*manifest.Object // Kustomizations, kustomization files and ResourceSets, whose comments are read
 	Expansions []Expansion        // of generators with a pathPattern
-	Incomplete bool               // a part of it is elsewhere, so that no one can say what is not in it
+	Incomplete bool               // a part of it is elsewhere, so that missing objects may exist
 
-	Here []Source // this repository, under the names of sources that a cluster begins with and no file defines
+	Here []Source // this repository, by the sources that a cluster begins with and no file defines
 
-	// Files are those of the input's repositories that the builds read, by the names that messages have for them.
+	// Files are the files of the input's repositories that the builds read, as messages name them.
 	Files []string
 
-	// CheckoutOf is the root of the repository that a HelmRelease of Flux 1 lies in and takes its chart from, "" for all others.
+	// CheckoutOf returns the root of the repository of a HelmRelease of Flux 1 if its chart is in there, "" otherwise.
 	CheckoutOf func(release *manifest.Object) string
 
-	patches  []*notedPatch // that may have changed nothing
+	patches  []*notedPatch // that may have had no effect
 	used     map[Source]bool
 	trees    map[Source]string
 	closures []*closure
-	// kustomizations are those that were judged, and those that were only built so that others can refer to what they make.
+	// kustomizations are the checked ones, and those that were built only for references to their objects.
 	kustomizations []*manifest.Object
 }
 
@@ -44,19 +44,19 @@ type Expansion struct {
 	Labels    map[string]string // of the captures
 }
 
-// Used reports whether a source stood in for that of a Kustomization.
+// Used reports whether a source replaced that of a Kustomization.
 func (r *Result) Used(s Source) bool { return r.used[s] }
 
-// TreeOf is the directory with the files of a source that Kustomizations are built from, "" if it is not known for sure.
+// TreeOf returns the directory with the files of a source that Kustomizations are built from, "" if it is not certain.
 func (r *Result) TreeOf(kind, namespace, name string) string {
 	return r.trees[Source{Kind: kind, Namespace: namespace, Name: name}]
 }
 
-// Build builds what is in the directories of the input and belongs to the cluster.
+// Build builds the directories of the input that belong to the cluster.
 func (c *Cluster) Build() (result *Result) {
 	b := c.builder()
 	c.r.arrived = newArrivals()
-	// A bug, here or in a library, must not cost the plain files theirs.
+	// After a panic, here or in a library, the findings in plain files are still reported.
 	defer func() {
 		if p := recover(); p != nil {
 			b.notice(Notice{Text: string(debug.Stack()), Debug: true})
@@ -100,7 +100,7 @@ func (b *builder) run() {
 	}
 }
 
-// taken reports whether a file is part of what was built, of another cluster, or of nothing that is applied.
+// taken reports whether a file does not count as a plain file: it is built, belongs to another cluster, or is not applied.
 func (b *builder) taken(path string) bool {
 	return b.claimed[path] || b.cluster.foreign(path) || b.plan != nil && !b.plan.live(path)
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// elsewhereError is a source that is not available here. Nothing of it is built.
+// elsewhereError is the error of a source that is not available here, so that its Kustomizations are not built.
 type elsewhereError struct {
 	Source
 	why     string
-	unknown bool // the input does not say where it is
+	unknown bool // the input does not define it
 
 	generator *manifest.Object // that needs it, nil for a Kustomization
 	at        int              // among its sources
@@ -39,8 +39,8 @@ func (e *elsewhereError) Hint() string {
 	return hint + finding.OrFollow
 }
 
-// sourceOf is the source of a Kustomization: a directory that stands in for it, the artifact that a generator makes, or the
-// repository that the Kustomization itself is in.
+// sourceOf returns the source of a Kustomization: a directory that replaces it, the artifact of a generator, or the repository of
+// the Kustomization itself.
 func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*repository, error) {
 	ref := sourceRef(o)
 	stand, root, err := r.standIn(ref)
@@ -66,7 +66,7 @@ func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*reposi
 	return r.at(root), nil
 }
 
-// noteTree notes where the files of a Kustomization's source are, unless that is assumed only because the path is there.
+// noteTree records the directory of a Kustomization's source, unless it is only assumed because the path exists.
 func (b *builder) noteTree(f *flux) {
 	source := sourceRef(f.object)
 	url := urlOf(f.artifact.source)
@@ -76,7 +76,7 @@ func (b *builder) noteTree(f *flux) {
 	}
 }
 
-// standIn is the directory that --source names for a source, or nil.
+// standIn returns the directory that replaces a source, or nil: one given with --source, or a fetched tree.
 func (r *Renderer) standIn(want Source) (*Source, string, error) {
 	for _, s := range r.o.Sources {
 		if s.Kind == want.Kind && s.Name == want.Name && (s.Namespace == "" || s.Namespace == want.Namespace) {
@@ -109,7 +109,7 @@ func (r *Renderer) homeOf(o *manifest.Object) string {
 type index struct {
 	sources    map[string][]placed // in the order of the input
 	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
-	generators map[string][]placed // what a controller makes them of in the cluster
+	generators map[string][]placed // of such objects, in the cluster only
 
 	artifactGenerators []placed            // in the order of the input
 	sourcePaths        map[string][]string // of the Kustomizations of each source, by kind, namespace and name
@@ -149,10 +149,10 @@ func newIndex(r *Renderer) *index {
 	return x
 }
 
-// sources are GitRepositories and their like, by kind, namespace and name.
+// sources holds objects of source.toolkit.fluxcd.io by kind, namespace and name.
 type sources map[string]*manifest.Object
 
-// add keeps the first one of a name. It reports whether this is it.
+// add adds the first source of a name. It reports whether it did.
 func (s sources) add(o *manifest.Object) bool {
 	key := datumKey(o.Kind, o.Namespace, o.Name)
 	if s[key] != nil {
@@ -162,8 +162,8 @@ func (s sources) add(o *manifest.Object) bool {
 	return true
 }
 
-// sourceFor looks for a source that an object names, among what was built, then in the files: in the nearest, as several clusters
-// may have sources of one name. It returns nil if there is none.
+// sourceFor returns the source that an object names, nil if there is none. It looks at built sources first, then at files. If several
+// files define it, as for several clusters, it returns the nearest one.
 func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *manifest.Object {
 	key := want.key()
 	if source := built[key]; source != nil {
@@ -179,7 +179,7 @@ func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *ma
 	return r.nearestFirst(o, found)[0].object
 }
 
-// nearestFirst sorts objects of files by how far away they are from another one.
+// nearestFirst sorts objects in files by their distance from another object.
 func (r *Renderer) nearestFirst(o *manifest.Object, list []placed) []placed {
 	list = slices.Clone(list)
 	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))

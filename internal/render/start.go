@@ -12,13 +12,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// A cluster begins with nodes of the plan. That a build leads to one of them only shows once its parent is built, which
-// patches it, say. What the start gave is withdrawn then, and what became of it enters.
+// A cluster begins with nodes of the plan. Only the build of a parent shows that it leads to one of them, and may patch it. Then the
+// objects of the start are withdrawn, and the built Kustomization enters.
 
-// maxRevisions bounds how often a Kustomization changes itself.
+// maxRevisions is the limit for a Kustomization that changes itself.
 const maxRevisions = 4
 
-// start builds what nothing else builds, as far as is known.
+// start builds a node that, as far as is known, no other node builds.
 func (b *builder) start(i int) {
 	n := b.plan.nodes[i]
 	b.from = i
@@ -44,7 +44,7 @@ func (b *builder) supersede(f *flux, c *closure) {
 				b.withdraw("Kustomization "+key, nil)
 			}
 		case n.object == nil:
-			// If it is the start of the Kustomization, the directory holds what builds it: only that was ever applied by hand.
+			// If the directory is the start of this Kustomization, it contains it: only the directory was applied by hand.
 			b.superseded[i] = true
 			b.withdraw(b.repository(n.dir).directory(n.dir).object.Pos.File, f.object)
 			if f.from == i {
@@ -54,8 +54,8 @@ func (b *builder) supersede(f *flux, c *closure) {
 	}
 }
 
-// revises reports whether a Kustomization is one that a start leads to itself, with patches and variables: that is what the
-// cluster has in the end. What it gave without them is withdrawn.
+// revises reports whether a Kustomization is the built form of a start that applies itself, with patches and variables: this form
+// stays in the cluster. revises then withdraws the objects of the start.
 func (b *builder) revises(first, o *manifest.Object) bool {
 	i, ok := b.startOf[first]
 	if !ok || first.Pos != o.Pos || b.from != i || sameSpec(first, o) || b.revisions[i] == maxRevisions {
@@ -67,7 +67,7 @@ func (b *builder) revises(first, o *manifest.Object) bool {
 	return true
 }
 
-// withdraw takes back what a Kustomization or a directory gave, and all that this led to. One object is kept.
+// withdraw removes the objects of a Kustomization or directory and everything that they led to, except one object.
 func (b *builder) withdraw(by string, keep *manifest.Object) {
 	of := func(o *manifest.Object) bool { return o != nil && o != keep && (o.Built == by || nameOf(o) == by) }
 	b.withdrawn[by]++
@@ -113,7 +113,7 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 	}
 }
 
-// nameOf is what a Kustomization is called as the maker of objects, "" for an object of another kind.
+// nameOf returns the name of a Kustomization in the field Built of its objects, "" for an object of another kind.
 func nameOf(o *manifest.Object) string {
 	if o.Group() != manifest.KustomizeGroup || o.Kind != "Kustomization" {
 		return ""
@@ -121,7 +121,7 @@ func nameOf(o *manifest.Object) string {
 	return "Kustomization " + o.Namespace + "/" + o.Name
 }
 
-// ownPath is the path of a Kustomization. One that applies itself substitutes its own variables in it.
+// ownPath returns the path of a Kustomization. If the Kustomization is not built, its own variables are substituted in the path.
 func (r *Renderer) ownPath(o *manifest.Object, spec *kustomizev1.KustomizationSpec) string {
 	if spec.PostBuild == nil || !strings.Contains(spec.Path, "${") || strings.HasPrefix(o.Built, "Kustomization ") {
 		return spec.Path
@@ -136,13 +136,13 @@ func (r *Renderer) ownPath(o *manifest.Object, spec *kustomizev1.KustomizationSp
 	return text
 }
 
-// slashed is a path of a Kustomization, relative to the root of its repository.
+// slashed returns the path of a Kustomization relative to the root of its repository, with slashes.
 func slashed(path string) string {
 	return strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+filepath.FromSlash(path))), "/")
 }
 
-// lose records what is lost with a Kustomization that cannot be built, as far as its path shows it. It reports whether
-// the input is about any of it.
+// lose claims the files of a Kustomization that cannot be built, as far as its path shows them. It reports whether
+// the input is about any of them.
 func (b *builder) lose(o *manifest.Object) bool {
 	path := manifest.At[string](o.Content, "spec", "path")
 	real := ""

@@ -23,11 +23,11 @@ const (
 	substituteMark = manifest.KustomizeGroup + "/substitute"
 	disabled       = "disabled"
 
-	// maxUnset bounds how many variables of an object may have no value: each takes another look at the object.
+	// maxUnset is the limit of variables without a value in an object: each requires another pass over the object.
 	maxUnset = 500
 
-	// maxExpressions and maxNesting bound what the library takes apart by calling itself. maxSubstituted bounds what
-	// comes out.
+	// maxExpressions and maxNesting limit the recursion of the library. maxSubstituted is the limit, in bytes, of the
+	// result.
 	maxExpressions = 100_000
 	maxNesting     = 100
 	maxSubstituted = 32 << 20
@@ -41,8 +41,8 @@ type variables struct {
 	unset    Unset
 	always   bool   // substitute although no variable is known
 	hint     string // why some may be missing
-	open     bool   // one that is not known may have a value in the cluster: it stays as it is written
-	tolerant bool   // and does so where it decides something
+	open     bool   // a variable without a value may have one in the cluster: keep it as it is written
+	tolerant bool   // also keep it in deciding fields
 	budget   *kustomize.Budget
 }
 
@@ -50,7 +50,7 @@ func newVariables(unset Unset, b *kustomize.Budget) *variables {
 	return &variables{values: map[string]string{}, secret: map[string]bool{}, unset: unset, budget: b}
 }
 
-// set adds variables. A later one wins. Line breaks are removed, as in the controller.
+// set adds variables, and replaces earlier ones. It removes line breaks, as the controller does.
 func (v *variables) set(values map[string]string, secret func(name string) bool) {
 	for name, value := range values {
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
@@ -58,10 +58,10 @@ func (v *variables) set(values map[string]string, secret func(name string) bool)
 	}
 }
 
-// public says that none of the variables comes from a Secret.
+// public reports that a variable does not come from a Secret.
 func public(string) bool { return false }
 
-// check refuses names that could not be substituted: one of them fails every object.
+// check returns an error for an invalid name: one such name makes the substitution of every object fail.
 func (v *variables) check() error {
 	for _, name := range slices.Sorted(maps.Keys(v.values)) {
 		if !ValidName(name) {
@@ -71,7 +71,7 @@ func (v *variables) check() error {
 	return nil
 }
 
-// ValidName reports whether a variable may be called so.
+// ValidName reports whether a name is a valid name of a variable.
 func ValidName(name string) bool {
 	for i, c := range name {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -86,15 +86,15 @@ func (v *variables) substitutes() bool { return v != nil && (len(v.values) > 0 |
 
 type unsetError struct {
 	text, name, hint string
-	path             []any // of a field that it decides
+	path             []any // of the deciding field
 }
 
 func (e *unsetError) Error() string { return e.text }
 
-// Variable is its name.
+// Variable returns the name of the variable.
 func (e *unsetError) Variable() string { return e.name }
 
-// Hint says how to give it one.
+// Hint explains how to set the variable.
 func (e *unsetError) Hint() string {
 	if e.hint != "" {
 		return e.hint
@@ -105,11 +105,11 @@ func (e *unsetError) Hint() string {
 type substituted struct {
 	content map[string]any
 	used    []string // variables with a value
-	unset   []string // variables without one
-	open    bool     // those stay as they are written
+	unset   []string // variables without a value
+	open    bool     // these stay as they are written
 }
 
-// object substitutes the variables in an object. Its text as YAML is what is substituted, keys and all.
+// object substitutes the variables in the YAML text of an object, including its keys.
 func (v *variables) object(ctx context.Context, content map[string]any) (*substituted, error) {
 	if !v.substitutes() || marked(content, substituteMark, disabled) {
 		return &substituted{content: content}, nil
@@ -144,7 +144,7 @@ func (v *variables) object(ctx context.Context, content map[string]any) (*substi
 	return s, nil
 }
 
-// textOf writes an object as the controller's library does, which goes through JSON.
+// textOf marshals an object like the controller's library, which uses JSON.
 func textOf(content map[string]any) ([]byte, error) {
 	return goyaml.Marshal(withNumbers(content, wholeNumber))
 }
@@ -165,20 +165,20 @@ func mayName(value any) bool {
 	return false
 }
 
-// keptForms is in how many forms the text of an object is held: as it was substituted, rounded, and as it may be shown.
+// keptForms is the number of copies of an object's text that are kept: substituted, rounded, and for display.
 const keptForms = 4
 
-// postBuild is what is given up if substitutions need too much.
+// postBuild names the substitutions in errors about limits.
 const postBuild = "post build"
 
-// parsedWeight is about what a value of a text needs while the text is parsed, in bytes, and parsedForms in how many forms the
-// text is held then.
+// parsedWeight estimates the memory, in bytes, that a value of a text needs while the text is parsed. parsedForms is the number of
+// copies of the text at that time.
 const (
 	parsedWeight = 320
 	parsedForms  = 8
 )
 
-// weightOfText is about the most that an object needs while its text is parsed.
+// weightOfText estimates the maximum memory, in bytes, that an object needs while its text is parsed.
 func weightOfText(text string) int64 {
 	values := 0
 	for _, mark := range []string{",", "\n", ":"} {
@@ -199,7 +199,7 @@ func parseObject(text string) (map[string]any, error) {
 	return content, nil
 }
 
-// text substitutes the variables in a text. It answers the names of those that were used.
+// text substitutes the variables in a text. It also returns the names of the used variables.
 func (v *variables) text(ctx context.Context, text string) (string, []string, error) {
 	if err := v.check(); err != nil {
 		return "", nil, err
@@ -235,8 +235,8 @@ func (v *variables) text(ctx context.Context, text string) (string, []string, er
 	return out, slices.Sorted(maps.Keys(used)), err
 }
 
-// failure knows a variable that is not set from a mistake in an expression: the library has no type for it, but asked
-// for the variable last.
+// failure distinguishes a variable without a value from a mistake in an expression: the library has no error type for it, but
+// looked the variable up last.
 func (v *variables) failure(err error, missing string) error {
 	text := fmt.Sprintf("variable substitution failed: %v", err)
 	if missing != "" && v.unset != UnsetEmpty && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
@@ -245,7 +245,7 @@ func (v *variables) failure(err error, missing string) error {
 	return &finding.Problem{Text: text, Advice: "write $${ if it is not a variable, or annotate the object with " + substituteMark + ": " + disabled}
 }
 
-// culprit is the path of the first text of an object that cannot be substituted, nil if each can be by itself.
+// culprit returns the path of the first text in an object that cannot be substituted, nil if each can be alone.
 func (v *variables) culprit(ctx context.Context, content map[string]any) []any {
 	for path, value := range manifest.Leaves(content, nil) {
 		if text, _ := value.(string); strings.Contains(text, "$") {
@@ -257,7 +257,7 @@ func (v *variables) culprit(ctx context.Context, content map[string]any) []any {
 	return nil
 }
 
-// bounded refuses text that the library would parse without end, or expand without limit.
+// bounded returns an error for text that the library would parse without end or expand without limit.
 func (v *variables) bounded(text string) error {
 	longest := 0
 	for _, value := range v.values {
@@ -282,7 +282,7 @@ func (v *variables) bounded(text string) error {
 	return nil
 }
 
-// longName is how the controller names an object in its messages.
+// longName returns the name of an object in the controller's messages.
 func longName(content map[string]any) string {
 	apiVersion, kind, _, name := manifest.Identify(content)
 	group, version, found := strings.Cut(apiVersion, "/")
@@ -301,7 +301,7 @@ func marked(content map[string]any, key, value string) bool {
 	})
 }
 
-// errNotYAML is of text that is YAML no more. The library's message would quote values.
+// errNotYAML returns the error of text that is not YAML after the substitution. The library's message would quote values.
 func errNotYAML() error {
 	return &finding.Problem{
 		Text:   "YAMLToJSON: the object is not YAML after the substitution",
@@ -309,24 +309,24 @@ func errNotYAML() error {
 	}
 }
 
-// exactIntegers bounds the integers that survive a substitution as they are: the controller reads what comes out with a
-// library that knows floating point numbers alone.
+// exactIntegers is the largest integer that a substitution keeps exactly: the controller parses the result with a library that
+// only has floating point numbers.
 const exactIntegers = 1 << 53
 
-// rounded returns the integer that the controller's library makes of a number, and whether that is another one.
+// rounded returns the integer that the controller's library makes of a number, and whether it differs.
 func rounded(number any) (any, bool) {
 	i, ok := number.(int64)
 	if !ok || i >= -exactIntegers && i <= exactIntegers {
 		return number, false
 	}
 	f := float64(i)
-	if f >= math.MaxInt64 { // which is no int64 any more, as a float64
+	if f >= math.MaxInt64 { // beyond int64, as a float64
 		return f, true
 	}
 	return int64(f), true
 }
 
-// wholeNumber returns the integer that JSON has for a floating point number without a fraction.
+// wholeNumber returns the integer that JSON writes for a floating point number without a fraction.
 func wholeNumber(number any) (any, bool) {
 	f, ok := number.(float64)
 	switch {
@@ -338,7 +338,7 @@ func wholeNumber(number any) (any, bool) {
 	return int64(f), true
 }
 
-// withNumbers returns a value with other numbers. What has none of them is not copied.
+// withNumbers returns a value with its numbers replaced by other. Parts without a changed number are not copied.
 func withNumbers[T any](value T, other func(any) (any, bool)) T {
 	v, _ := replaced(value, other)
 	return v.(T)

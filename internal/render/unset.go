@@ -13,11 +13,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Unset says what becomes of a variable without a value.
+// Unset selects the treatment of a variable without a value.
 type Unset int
 
 const (
-	// UnsetDecides makes it empty, as Flux does, with a warning; it is an error where it decides what is fetched.
+	// UnsetDecides makes it empty, as Flux does, with a warning; it is an error in a field that decides about downloads or names.
 	UnsetDecides Unset = iota
 	// UnsetFails makes it an error everywhere.
 	UnsetFails
@@ -25,8 +25,8 @@ const (
 	UnsetEmpty
 )
 
-// deciding are the fields of objects that say what is fetched and what belongs together: chart, version, URL, names and
-// references. It is the last key that counts, wherever it stands outside of what is free.
+// deciding lists the fields that determine downloads, names and references: chart, version, URL and so on. The last key of
+// a path counts, except below a key in free.
 var deciding = map[string]bool{
 	"chart": true, "version": true, "url": true, "image": true,
 	"apiVersion": true, "kind": true, "name": true, "namespace": true, "key": true, "valuesKey": true, "serviceAccountName": true,
@@ -41,8 +41,8 @@ var free = map[string]bool{
 	"substitute": true, "data": true, "stringData": true, "status": true,
 }
 
-// withoutValues substitutes a text some of whose variables have no value. Where the cluster may know them they stay as they are
-// written, else they are empty as in the cluster. It is an error if one of them decides what the object is about.
+// withoutValues substitutes a text with variables that have no value. If the cluster may know them, they stay as they are written;
+// otherwise they are empty, as in the cluster. A variable in a deciding field is an error.
 func (v *variables) withoutValues(ctx context.Context, content map[string]any, text string) (*substituted, string, error) {
 	if err := v.decidedObject(ctx, content); err != nil && !(v.open && v.tolerant) {
 		return nil, "", err
@@ -64,8 +64,8 @@ func (v *variables) withoutValues(ctx context.Context, content map[string]any, t
 	return s, out, err
 }
 
-// decidedObject returns the error of the first variable without a value that decides something about an object. Of one
-// that is not Flux's it is only how it is called that counts.
+// decidedObject returns the error of the first variable without a value in a deciding field. For an object that is not Flux's,
+// only its type and metadata count.
 func (v *variables) decidedObject(ctx context.Context, content map[string]any) error {
 	apiVersion, _, _, _ := manifest.Identify(content)
 	group, _, _ := strings.Cut(apiVersion, "/")
@@ -123,7 +123,7 @@ func isFluxGroup(group string) bool {
 	return strings.HasSuffix(group, "toolkit.fluxcd.io") || manifest.IsFlux1(group)
 }
 
-// warnUnset warns of each variable without a value, once in a cluster.
+// warnUnset warns of each variable without a value, once per cluster.
 func (b *builder) warnUnset() {
 	for _, name := range slices.Sorted(maps.Keys(b.unset)) {
 		uses := b.unset[name]

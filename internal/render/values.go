@@ -2,8 +2,8 @@ package render
 
 import "github.com/helmsrc/helmsrc/internal/manifest"
 
-// rebuilt is a value with other parts. A function gets each part, and what stands at its place in other values. It returns what
-// the part becomes, or false if only what is in it changes.
+// rebuilt returns a value with replaced parts. f gets each part with the parts at the same place in others. It returns the
+// replacement, or false to replace parts of the part only.
 func rebuilt(v any, others []any, f func(v any, others []any) (any, bool)) any {
 	if other, ok := f(v, others); ok {
 		return other

@@ -17,13 +17,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
-// A kustomization carries what Secrets hold anywhere: by replacements and vars, by patches. Where it goes is found out by
-// building once more with the values hidden: what comes out differs in the fields that they reached.
+// A kustomization can copy values of Secrets to any object: with replacements, vars and patches. A second build with hidden values
+// finds them: its output differs in the fields that they reached.
 
-// veil hides in what a build reads what Secrets hold.
+// veil hides values of Secrets in the input of a build.
 type veil struct {
 	files map[string]bool   // of Secret generators
-	shown map[string][]byte // decrypted files without what was encrypted
+	shown map[string][]byte // decrypted files without the encrypted values
 }
 
 func newVeil(c *closure, shown map[string][]byte) *veil {
@@ -36,7 +36,7 @@ func newVeil(c *closure, shown map[string][]byte) *veil {
 	return v
 }
 
-// secretFiles adds the files of the Secret generators of a kustomization, and whether one of them reads names and values from its lines.
+// secretFiles adds the files of the Secret generators of a kustomization; the value is true for files with name=value lines.
 func secretFiles(dir string, k *types.Kustomization, files map[string]bool) {
 	for _, g := range k.SecretGenerator {
 		for _, source := range g.FileSources {
@@ -54,7 +54,7 @@ func secretFiles(dir string, k *types.Kustomization, files map[string]bool) {
 	}
 }
 
-// carries reports whether what a Secret holds may get into another object of a build.
+// carries reports whether a build may copy values of a Secret to another object.
 func (c *closure) carries() bool {
 	for _, d := range c.dirs {
 		k := d.kustomization
@@ -77,7 +77,7 @@ func (v *veil) overKustomization(file string, k *types.Kustomization) (*types.Ku
 	return hidden, sigsyaml.Unmarshal(v.over(file, text), hidden)
 }
 
-// over hides what Secrets hold in a file.
+// over returns a file with the values of Secrets hidden.
 func (v *veil) over(path string, data []byte) []byte {
 	if v == nil {
 		return data
@@ -107,7 +107,7 @@ func hiddenEnv(data []byte) []byte {
 	return []byte(strings.Join(lines, "\n") + "\n")
 }
 
-// hiddenDocuments hides what the Secrets in a text hold. A text that cannot be read stays: the build says so.
+// hiddenDocuments hides the values of Secrets in a text. Invalid YAML is returned unchanged: the build reports it.
 func hiddenDocuments(data []byte) []byte {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var out bytes.Buffer
@@ -132,7 +132,7 @@ func hiddenDocuments(data []byte) []byte {
 	return out.Bytes()
 }
 
-// hideSecrets hides what Secrets, their generators and patches of them hold, in place: an anchor keeps its name.
+// hideSecrets hides the values of Secrets, of their generators and of patches for them, in place: anchors keep their names.
 func hideSecrets(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		switch kind := fieldOf(n, "kind"); {
@@ -193,7 +193,7 @@ func hideLiterals(n *yaml.Node) {
 	}
 }
 
-// hidePatch hides the values of a JSON patch of a Secret, as data or as text.
+// hidePatch hides the values of a JSON patch for a Secret, in base64 where the path is in data.
 func hidePatch(patch *yaml.Node) {
 	var ops yaml.Node
 	if err := yaml.Unmarshal([]byte(patch.Value), &ops); err != nil || len(ops.Content) == 0 {
@@ -218,9 +218,9 @@ func hidePatch(patch *yaml.Node) {
 	}
 }
 
-// showing finds out how the objects of a build may be shown. Given is how to build once more, under a veil.
+// showing sets the forms of a build's objects that may be shown. again runs the build with a veil.
 func (b *builder) showing(c *closure, objects []built, again func(*veil) ([]built, error), shown map[string][]byte) []built {
-	objects = slices.Clone(objects) // they may be those of another cluster, too
+	objects = slices.Clone(objects) // another cluster may share them
 	for _, o := range objects {
 		if o.content["kind"] == "Secret" {
 			b.o.Secrets.AddData(bytesOf(dataOf(o.content)))
@@ -246,7 +246,7 @@ func bytesOf(values map[string]string) map[string][]byte {
 	return m
 }
 
-// allHidden is an object of which nothing is shown but what it is.
+// allHidden returns an object with everything hidden except its type, name and namespace.
 func allHidden(content map[string]any) map[string]any {
 	m, _ := hidden(content).(map[string]any)
 	meta, _ := m["metadata"].(map[string]any)
@@ -264,7 +264,7 @@ func hidden(v any) any {
 	return rebuilt(v, nil, func(v any, _ []any) (any, bool) { return conceal.Hidden, v != nil && isLeaf(v) })
 }
 
-// unhashed gives the veiled object the names back that end in the hash of a Secret: a hash says nothing.
+// unhashed restores names in the veiled object that end in the hash of a Secret: the hash does not reveal its values.
 func unhashed(content, veiled any) any {
 	return rebuilt(veiled, []any{content}, func(v any, at []any) (any, bool) {
 		veiled, _ := v.(string)
@@ -280,7 +280,7 @@ func isHash(text string) bool {
 	return text[0] == '-' && strings.Trim(text[1:], "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// visible is the Kustomization as it may be shown, itself if that is all of it. Where things are is what it is.
+// visible returns the Kustomization as it may be shown, or itself if it has no secrets. Its paths and references stay.
 func (f *flux) visible() *flux {
 	if !f.object.Tainted() {
 		return f
@@ -302,13 +302,13 @@ func (f *flux) visible() *flux {
 	other.object = &object
 	decoded, err := decode(&object)
 	if err != nil {
-		decoded = &kustomizev1.KustomizationSpec{} // nothing of it is shown
+		decoded = &kustomizev1.KustomizationSpec{} // show an empty spec
 	}
 	other.spec = *decoded
 	return &other
 }
 
-// show finds out where what Secrets hold went in the build of a Kustomization, or of a directory that none leads to.
+// show finds the fields that values of Secrets reached in the build of a Kustomization, or of a directory without one.
 func (b *builder) show(f *flux, c *closure, replace, shown map[string][]byte) {
 	f.seen = f.visible()
 	if f.seen == f && !c.carries() && len(shown) == 0 {

@@ -15,18 +15,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// view is the tree of an artifact that is not on disk: its files are those of other places, as if it was a directory of
-// links. A nil view is the disk itself.
+// view is the tree of an artifact that is not on disk: its files are files of other directories, as in a directory of links. A nil
+// view is the disk itself.
 type view struct {
-	root  string // made up; nothing else is ever there
+	root  string // an invented path, which does not exist on disk
 	files map[string]viewFile
 	dirs  map[string][]string // the names in each directory, sorted
 }
 
 type viewFile struct {
-	original string       // real path of the file that it is; of one that was made, its own path
-	made     []byte       // nil for one that was not
-	pos      manifest.Pos // of what made it
+	original string       // real path of the file; for a generated file, its path in the view
+	made     []byte       // the text of a generated file, nil for other files
+	pos      manifest.Pos // of the field that generates it
 }
 
 func newView(root string) *view {
@@ -65,7 +65,7 @@ func (v *view) within(path string) (string, error) {
 	return path, nil
 }
 
-// original is the file that a file of the view is. Any other path is as it was.
+// original returns the real path of a file in the view. It returns any other path unchanged.
 func (v *view) original(path string) string {
 	if v.in(path) {
 		if f, ok := v.files[filepath.Clean(path)]; ok {
@@ -120,7 +120,7 @@ func (v *view) readDir(path string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// shown is how a path of the view is named to people: by the file that it is, else by where it is in the artifact.
+// shown returns the displayed path of a file in the view: that of the original file, or the path in the artifact.
 func (v *view) shown(name string, display func(string) string) string {
 	if !v.in(name) {
 		return display(name)
@@ -160,7 +160,7 @@ func (e viewEntry) Type() fs.FileMode {
 func (r *repository) readDir(path string) ([]fs.DirEntry, error) { return r.view.readDir(path) }
 func (r *repository) original(path string) string                { return r.view.original(path) }
 
-// within follows the links of a path below the root. For a file of a view it returns the one that it is.
+// within follows the links of a path below the root. For a file of a view it returns the path of the original.
 func (r *repository) within(path string) (string, error) {
 	if r.view == nil {
 		return r.disk.within(r.root, path)
@@ -176,7 +176,7 @@ func (r *repository) isDir(path string) (bool, error) {
 	return mode.IsDir(), err
 }
 
-// isFile reports whether there is anything at a path that is no directory. Who reads it finds out what is wrong with it.
+// isFile reports whether a path exists and is not a directory. Reading it reports errors.
 func (r *repository) isFile(path string) bool {
 	if _, ok := r.view.file(path); ok || r.view.in(path) {
 		return ok
