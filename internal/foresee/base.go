@@ -19,19 +19,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// base is where the manifests of the other side are: below dir, instead of the files below root.
+// base locates the manifests of the older side: files below dir replace the files below root.
 type base struct {
 	root, dir string
-	// whole is a directory that holds manifests and nothing else: it is read instead of all others.
+	// whole reports that dir contains only manifests: it is read instead of all files of the input.
 	whole bool
-	// shown is what the files of a revision are called, "" for a directory.
+	// shown is the displayed name of a revision, "" for a directory.
 	shown string
-	// named are the files of the base, by what those of the input are called.
+	// named maps files and directories of the base to their names in the input.
 	named map[string]string
 	close func()
 }
 
-// original is what the input calls a file of the base.
+// original returns the name in the input of a file in the base.
 func (b *base) original(name string) string {
 	best, found := "", ""
 	for at, called := range b.named {
@@ -45,7 +45,7 @@ func (b *base) original(name string) string {
 	return found
 }
 
-// openBase finds what the input is compared with.
+// openBase opens the directory or revision that the input is compared with.
 func (f *Foresight) openBase(ctx context.Context) (*base, error) {
 	name := f.o.Against
 	named := slices.Concat(f.Options.Load.Names, f.Options.Load.Offered)
@@ -66,7 +66,7 @@ func (f *Foresight) openBase(ctx context.Context) (*base, error) {
 	return f.revisionBase(ctx, name, named)
 }
 
-// topOf is the repository that the input is in.
+// topOf returns the root of the repository of the input.
 func topOf(named []string) (string, bool) {
 	for _, name := range named {
 		if name != "-" {
@@ -76,7 +76,7 @@ func topOf(named []string) (string, bool) {
 	return git.Top(".")
 }
 
-// directoryBase takes a directory for a copy of the repository if it is a working tree, or has one of the files.
+// directoryBase returns the base of a directory: a copy of the repository if it is a working tree or has a file of the input.
 func directoryBase(dir string, named []string) (*base, error) {
 	b := &base{dir: dir, named: map[string]string{}, close: func() {}}
 	top, ok := topOf(named)
@@ -129,7 +129,7 @@ func (f *Foresight) revisionBase(ctx context.Context, revision string, named []s
 	}}, nil
 }
 
-// locate returns where a file of the input is in the base. It is false for one outside of the repository.
+// locate returns the path in the base of a file of the input. It returns false for a file outside of the repository.
 func (b *base) locate(name string) (string, bool) {
 	rel, err := filepath.Rel(b.root, git.RealPath(name))
 	if err != nil || !filepath.IsLocal(rel) {
@@ -138,7 +138,7 @@ func (b *base) locate(name string) (string, bool) {
 	return filepath.Join(b.dir, rel), true
 }
 
-// matches are the files that a name or a pattern means.
+// matches returns the files that a name or pattern matches.
 func matches(name string) []string {
 	if file.Exists(name) {
 		return []string{name}
@@ -150,7 +150,7 @@ func matches(name string) []string {
 	return found
 }
 
-// options are those of the input, for the base. It is nil if the base has none of the files.
+// options returns the options of the input for the base, nil if the base has no file of the input.
 func (b *base) options(o *session.Options, against string) (*load.Options, error) {
 	given := o.Load
 	mapped := *given
@@ -194,7 +194,7 @@ func (b *base) options(o *session.Options, against string) (*load.Options, error
 	return &mapped, nil
 }
 
-// sources are those of the input, for the base: what is in the repository is there as it was.
+// sources returns the sources of the input for the base: directories in the repository are replaced by those of the base.
 func (b *base) sources(given []load.Source) []load.Source {
 	var list []load.Source
 	for _, s := range given {
@@ -209,8 +209,8 @@ func (b *base) sources(given []load.Source) []load.Source {
 	return list
 }
 
-// apart is a worker that prints errors alone, with the files of the base as they are called there, and keeps what it found to
-// itself. A silent one prints nothing.
+// apart returns a worker that prints only errors, with the base's names of files, and keeps its findings separate. A silent worker
+// prints no messages.
 func apart(w *session.Worker, b *base, silent bool) *session.Worker {
 	other := *w
 	other.Console = w.Console.Apart(func(w io.Writer) io.Writer {
@@ -225,13 +225,13 @@ func apart(w *session.Worker, b *base, silent bool) *session.Worker {
 	return &other
 }
 
-// Silent is the same work without messages.
+// Silent returns the same work without messages.
 func (w Work) Silent() Work {
 	w.Worker = apart(w.Worker, nil, true)
 	return w
 }
 
-// renaming shows the files of a revision as REVISION:FILE.
+// renaming is a writer that shows the files of a revision as REVISION:FILE.
 type renaming struct {
 	w    io.Writer
 	base *base
@@ -251,7 +251,7 @@ func (b *base) rename(text string) string {
 	return strings.ReplaceAll(text, b.dir, b.shown)
 }
 
-// adopt takes over what was found in the base. It is in no file that a reader of a report could open.
+// adopt adds the errors found in the base to the worker. Readers of a report cannot open their files, so positions become text.
 func adopt(w *session.Worker, b *base, other *session.Worker) {
 	found, _ := other.Console.Findings()
 	for _, f := range found {

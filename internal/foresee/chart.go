@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// digest is what the controller compares values by.
+// digest returns the checksum by which the controller compares values.
 func (r *Release) digest(composed map[string]any) (string, error) {
 	if r.operated != nil {
 		return values.Checksum(composed)
@@ -27,16 +27,16 @@ func (s *Side) newChart(r *Release, found *reconcile.Planned, st *store.Store) *
 		Name: found.Name, Version: found.Version, Digest: found.Digest, Moving: found.Moving,
 		Source: r.source, Made: reconcile.MadeOf(r.made),
 	}
-	if !r.Quick && !found.Moving && found.Artifact != "" { // an archive that was made here has times in it
+	if !r.Quick && !found.Moving && found.Artifact != "" { // an archive that was packed here contains times
 		c.Digest = ContentDigest(st, found.Artifact)
 	}
-	if s.recorded && c.Made != "" { // of one that was made here, the digest of what was published is not recorded
+	if s.recorded && c.Made != "" { // the recorded digest is that of the local archive, not the published one
 		c.Digest = ""
 	}
 	return c
 }
 
-// ContentDigest is equal for charts whose files are. It is "" for one that cannot be read.
+// ContentDigest returns a digest of the files of a chart. It returns "" for a chart that cannot be read.
 func ContentDigest(st *store.Store, artifact string) string {
 	files, err := reconcile.ChartFiles(st, artifact)
 	if err != nil {
@@ -45,7 +45,7 @@ func ContentDigest(st *store.Store, artifact string) string {
 	return DigestOf(files)
 }
 
-// DigestOf is equal for files with equal names and bytes.
+// DigestOf returns a digest of the names and contents of files.
 func DigestOf(files map[string][]byte) string {
 	hash := godigest.SHA256.Digester()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// veiledPairs are the pairs as a plan may say them: names, targets, charts and versions that were made of values of Secrets are
-// called otherwise, on both sides the same, so that no sentence has to be searched for them.
+// veiledPairs returns the pairs as a plan may show them: names, targets, charts and versions from values of Secrets are replaced, on
+// both sides alike, so that sentences need not be searched for them.
 func (f *Foresight) veiledPairs() []plan.Pair {
 	names, targets := map[plan.ID]plan.ID{}, map[string]string{}
 	for _, r := range slices.Concat(f.before.Releases, f.after.Releases) {
@@ -45,17 +45,17 @@ func (f *Foresight) veiledPairs() []plan.Pair {
 	return pairs
 }
 
-// targetFields are the fields of which the name and namespaces of a Helm release are made.
+// targetFields returns the fields that determine the name and namespaces of a Helm release.
 func targetFields() [][]any {
 	return [][]any{
 		{"spec", "releaseName"}, {"spec", "targetNamespace"}, {"spec", "storageNamespace"}, {"metadata", "name"}, {"metadata", "namespace"},
 	}
 }
 
-// chartFields are the fields of a HelmRelease that say which chart it has.
+// chartFields returns the fields of a HelmRelease that name its chart.
 func chartFields() [][]any { return [][]any{{"spec", "chart"}, {"spec", "chartRef"}} }
 
-// veiled copies a release with what is called otherwise.
+// veiled copies a release and replaces the names that must not be shown.
 func veiled(r *plan.Release, names map[plan.ID]plan.ID, targets map[string]string, chart func(string) string) *plan.Release {
 	if r == nil {
 		return nil
@@ -94,7 +94,7 @@ func veiled(r *plan.Release, names map[plan.ID]plan.ID, targets map[string]strin
 	return &shown
 }
 
-// concealPlan takes what is not shown out of a plan: what came from Secrets, and where the files of a revision are.
+// concealPlan removes values of Secrets from a plan, and shows files of a revision by its name.
 func concealPlan(out *console.Console, p *plan.Plan, b *base) {
 	text := func(s *string) { *s = out.Secrets().Text(auth.RedactText(b.rename(*s))) }
 	for i := range p.Changes {
@@ -154,7 +154,7 @@ func concealManifests(m *plan.Manifests, text func(*string)) {
 	}
 }
 
-// concealSource has a source, KIND/NAMESPACE/NAME, called as it is elsewhere.
+// concealSource replaces the name of a source, KIND/NAMESPACE/NAME, by the one that other messages show.
 func concealSource(out *console.Console, source *string) {
 	if parts := strings.Split(*source, "/"); len(parts) == 3 {
 		shown := out.Called(console.Subject{Kind: parts[0], Namespace: parts[1], Name: parts[2]})

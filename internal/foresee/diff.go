@@ -34,7 +34,7 @@ func (f *Foresight) addDiffs(p *plan.Plan) error {
 	return nil
 }
 
-// valuesDiff is the diff of two sets of composed values. Where that of a Secret changed, it says so and no more.
+// valuesDiff returns the diff of two sets of composed values. A changed value of a Secret is shown as changed, without its value.
 func valuesDiff(before, after *Release) (string, error) {
 	if before != nil && before.Fact.ValuesKey == after.Fact.ValuesKey {
 		return "", nil
@@ -59,7 +59,7 @@ func valuesDiff(before, after *Release) (string, error) {
 	return plan.Files(map[string][]byte{after.fileName("values.yaml"): old}, map[string][]byte{after.fileName("values.yaml"): now}), nil
 }
 
-// valuesText are composed values as they may be shown; those of Secrets that differ are called by their side.
+// valuesText returns composed values as they may be shown; values of Secrets that differ are marked with their side.
 func (r *Release) valuesText(differs func(path []any) bool, side string) ([]byte, error) {
 	if len(r.composed) == 0 {
 		return nil, nil
@@ -84,7 +84,7 @@ func (r *Release) valuesText(differs func(path []any) bool, side string) ([]byte
 	return text.Bytes(), nil
 }
 
-// chartDiff is the diff of the files of two charts.
+// chartDiff returns the diff of the files of two charts.
 func chartDiff(before, after *Release) (string, error) {
 	files := [2]map[string][]byte{}
 	for i, r := range []*Release{before, after} {

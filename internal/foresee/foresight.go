@@ -24,19 +24,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// Options say what manifests are compared with, and what is said of the releases that change.
+// Options select the older side of a comparison and the details of the plan.
 type Options struct {
-	Against string // a directory, a lock file or a revision; "" for what the last fetch recorded
+	Against string // a directory, a lock file or a revision; "" for the record of the last fetch
 	Diff    bool   // of values and of the files of charts
-	// Renderer renders what would be installed or upgraded, nil for no diff of that.
+	// Renderer renders the releases that would be installed or upgraded, nil for no diff of manifests.
 	Renderer *Renderer
-	Strip    bool // leaves out of these diffs what every new version of a chart changes
+	Strip    bool // removes from these diffs the changes of every new version of a chart
 }
 
-// files reports whether all charts that differ are to be fetched.
+// files reports whether all differing charts must be fetched.
 func (o *Options) files() bool { return o.Diff || o.Renderer != nil }
 
-// Foresight is what a plan is made of: two sides, of which the older may be what was recorded.
+// Foresight holds the two sides of a plan. The older one may be a record.
 type Foresight struct {
 	Work
 	o             Options
@@ -45,10 +45,10 @@ type Foresight struct {
 	matched       []plan.Pair
 	base          *base
 	baseCode      int
-	renderCode    int // of what could not be rendered
+	renderCode    int // of releases that could not be rendered
 }
 
-// Close ends what both sides have opened.
+// Close closes both sides.
 func (f *Foresight) Close() {
 	f.before.Close()
 	f.after.Close()
@@ -57,7 +57,7 @@ func (f *Foresight) Close() {
 	}
 }
 
-// Foresee reads both sides, and finds out about the charts that may differ. The caller closes the foresight.
+// Foresee reads both sides and resolves the charts that may differ. The caller closes the foresight.
 func Foresee(ctx context.Context, w Work, o Options) (*Foresight, error) {
 	f := &Foresight{Work: w, o: o}
 	if err := f.read(ctx); err != nil {
@@ -90,10 +90,10 @@ func (f *Foresight) read(ctx context.Context) error {
 	}
 }
 
-// Inputs are the clusters of the manifests as they are.
+// Inputs returns the clusters of the current manifests.
 func (f *Foresight) Inputs() []*load.Input { return f.after.Inputs }
 
-// Plan decides what would happen to each release.
+// Plan decides the action for each release.
 func (f *Foresight) Plan(ctx context.Context) (*plan.Plan, error) {
 	f.compareSources(ctx)
 	f.reportAssumed()
@@ -113,7 +113,7 @@ func (f *Foresight) Plan(ctx context.Context) (*plan.Plan, error) {
 	return p, nil
 }
 
-// usageOr makes wrong usage of an error that says no code.
+// usageOr turns an error without an exit code into a usage error.
 func usageOr(err error) error {
 	if exit.CodeOf(err) == exit.Failed {
 		return &exit.UsageError{Err: err}
@@ -161,7 +161,7 @@ func (f *Foresight) compared(ctx context.Context) error {
 	return f.match(ctx)
 }
 
-// match finds out about the charts that may differ.
+// match pairs the releases of both sides and resolves the charts that may differ.
 func (f *Foresight) match(ctx context.Context) error {
 	f.matched = plan.Match(f.before.Facts(), f.after.Facts())
 	differs := map[plan.ID]bool{}
@@ -180,7 +180,7 @@ func (f *Foresight) match(ctx context.Context) error {
 	return f.resolveDigests(ctx)
 }
 
-// checkSelected wants each argument to fit an object of one of the sides, and a HelmRelease in one.
+// checkSelected returns an error unless each argument matches an object and there is a HelmRelease, on either side.
 func (f *Foresight) checkSelected() error {
 	in := f.after.Inputs
 	if f.before != nil {
@@ -203,7 +203,7 @@ func (f *Foresight) checkSelected() error {
 	return f.after.Inputs[0].NothingSelected()
 }
 
-// pairs are the releases of both sides, with the values that differ.
+// pairs returns the matched releases, with the values that differ.
 func (f *Foresight) pairs() []plan.Pair {
 	for i := range f.matched {
 		p := &f.matched[i]
@@ -223,12 +223,12 @@ func (f *Foresight) pairs() []plan.Pair {
 	return f.matched
 }
 
-// DifferentValues are the paths at which the values of two releases differ.
+// DifferentValues returns the paths at which the values of two releases differ.
 func DifferentValues(before, after *Release) (fields []plan.Field, omitted int) {
 	return differentValues(before, after, before.composed, after.composed)
 }
 
-// differentValues are the paths at which values of two sides differ.
+// differentValues returns the paths at which the values of two sides differ.
 func differentValues(before, after *Release, old, now map[string]any) (fields []plan.Field, omitted int) {
 	return plan.Values(old, now, func(old bool, path []plan.Step) bool {
 		if old {
@@ -238,7 +238,7 @@ func differentValues(before, after *Release, old, now map[string]any) (fields []
 	})
 }
 
-// Code is the exit code of what was found on the way, and of what is blocked.
+// Code returns the worst exit code of both sides, the rendering and blocked releases.
 func (f *Foresight) Code(p *plan.Plan) int {
 	code := exit.Worst(exit.Worst(f.after.Code, f.baseCode), f.renderCode)
 	for i := range p.Changes {
@@ -249,7 +249,7 @@ func (f *Foresight) Code(p *plan.Plan) int {
 	return code
 }
 
-// Objects are the HelmReleases of the input, for reports.
+// Objects returns the HelmReleases of the input for reports.
 func (f *Foresight) Objects(p *plan.Plan) []report.Object {
 	var objects []report.Object
 	for i := range p.Changes {
@@ -273,7 +273,7 @@ func (f *Foresight) Objects(p *plan.Plan) []report.Object {
 	return objects
 }
 
-// alignClusters gives a cluster that is the only one of its side the name that it has on the other.
+// alignClusters gives the only cluster of one side the name that it has on the other side.
 func (f *Foresight) alignClusters() {
 	if len(f.before.names()) == 1 && len(f.after.names()) > 1 {
 		f.before.callAs(f.after)
@@ -292,25 +292,25 @@ type Release struct {
 	In       *load.Input
 	Object   *manifest.Object
 	Fact     *plan.Release
-	source   string         // KIND/NAMESPACE/NAME of what the chart comes from in the end
+	source   string         // KIND/NAMESPACE/NAME of the chart's source
 	made     map[string]any // the spec of its HelmChart
 	Quick    bool           // its chart is known without fetching it
 	composed map[string]any
-	digests  map[string]any // of values of ConfigMaps, where the older side is what was recorded
+	digests  map[string]any // of values in ConfigMaps, if the older side is a record
 	origins  *values.Origins
-	whole    *composition        // all values, also where only a part is compared; nil if they are not known
-	hr       *helmv2.HelmRelease // nil if it was rejected, and for those of Flux 1
+	whole    *composition        // all values, even if only a part is compared; nil if they are not known
+	hr       *helmv2.HelmRelease // nil for a rejected one and for Flux 1
 
-	operated *operator.HelmRelease // of Flux 1, nil if it was rejected
-	unread   bool                  // values of it stand in no manifest
-	tree     string                // in the store: what its chart of Git is a part of
+	operated *operator.HelmRelease // of Flux 1, nil for a rejected one
+	unread   bool                  // some of its values are not in manifests
+	tree     string                // the directory in the store that contains its chart from Git
 
 	URL      string       // of the archive
 	Store    *store.Store // of the artifact
 	Artifact string
 }
 
-// newForeseen is a HelmRelease of which nothing is known but where it is.
+// newRelease returns a HelmRelease without facts except its identity.
 func newRelease(in *load.Input, obj *manifest.Object, cluster string) *Release {
 	fact := &plan.Release{ID: plan.ID{Cluster: cluster, Kind: kindOf(obj), Namespace: obj.Namespace, Name: obj.Name}}
 	if fact.Kind != "" {
@@ -319,7 +319,7 @@ func newRelease(in *load.Input, obj *manifest.Object, cluster string) *Release {
 	return &Release{In: in, Object: obj, Fact: fact}
 }
 
-// target is a file of a diff.
+// fileName returns the name of a file of the release in a diff.
 func (r *Release) fileName(name string) string {
 	if r.Fact.Kind != "" {
 		return operatedName(r.Fact.ID) + "/" + name

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// oldLock reads the lock that lay beside the manifests as they were. If there was none, nothing is taken from one.
+// oldLock reads the lock beside the older manifests. It returns nil if there was no lock.
 func oldLock(l *session.Lock, b *base) (*session.Lock, error) {
 	if l == nil {
 		return nil, nil
@@ -24,7 +24,7 @@ func oldLock(l *session.Lock, b *base) (*session.Lock, error) {
 	return session.ReadLock(path, reconcile.LockedOnly)
 }
 
-// pinnedTo is what a lock says of what a release comes from, nil for nothing.
+// pinnedTo returns the lock entries of a release's sources, nil without any.
 func (s *Side) pinnedTo(r *Release) []lock.Entry {
 	l := s.Locked.Of(r.In)
 	adm, err := r.In.Inventory.Admit(r.Object)
@@ -42,14 +42,14 @@ func (s *Side) pinnedTo(r *Release) []lock.Entry {
 	return entries
 }
 
-// isLock reports whether manifests are compared with a file.
+// isLock reports whether the manifests are compared with a lock file.
 func isLock(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// comparedToLock compares what the input resolves to with what a lock says. A HelmRelease that it says nothing of was not
-// there.
+// comparedToLock compares the resolved input with a lock. A HelmRelease without an entry in the lock counts as
+// new.
 func (f *Foresight) comparedToLock(ctx context.Context) error {
 	old := f.Work
 	var err error

@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// manifestsOf compares rendered objects by name. Strip leaves out what every new version of a chart changes: both sets lose it
-// where they have an object in common.
+// manifestsOf compares rendered objects by name. With strip, it removes from objects in both sets the labels and annotations that
+// change with every version of a chart, also in its arguments.
 func manifestsOf(before, after map[string]map[string]any, strip bool) *plan.Manifests {
 	m := &plan.Manifests{}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
@@ -65,7 +65,7 @@ func noteCRD(m *plan.Manifests, object map[string]any, text string) {
 	}
 }
 
-// holdsData reports whether data goes with an object that Helm deletes.
+// holdsData reports whether Helm deletes data with an object.
 func holdsData(object map[string]any) bool {
 	annotations := manifest.At[map[string]any](object, "metadata", "annotations")
 	switch object["kind"] {
@@ -75,8 +75,8 @@ func holdsData(object map[string]any) bool {
 	return false
 }
 
-// stripped copies a value of JSON without the labels and annotations that every new version of a chart changes. Those in a
-// selector and in volume claim templates stay: Kubernetes refuses an upgrade that changes them.
+// stripped copies a JSON value without the labels and annotations that change with every version of a chart. Those in selectors
+// and volume claim templates stay: Kubernetes refuses an upgrade that changes them.
 func stripped(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -125,7 +125,7 @@ func withoutVersions(metadata any) any {
 	return fields
 }
 
-// replacedImages are the images of fields that have another one now.
+// replacedImages returns the images that changed, by field.
 func replacedImages(before, after map[string]any) (replaced []plan.Image) {
 	old := map[string]string{}
 	EachImage(before, func(field, reference string) { old[field] = reference })
@@ -141,8 +141,8 @@ var imageReference = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z0-9][a-zA-Z0-9._:-]*(/[a-z0-9._-]+)*(:[\w][\w.-]*)?(@sha(256|512):[0-9a-f]+)?$`)
 })
 
-// EachImage visits the fields of an object that are called image and are a reference, and those of image volumes. ConfigMaps,
-// Secrets and definitions of resources have none.
+// EachImage visits the references in fields named image and in image volumes. It skips ConfigMaps, Secrets and
+// CustomResourceDefinitions.
 func EachImage(object map[string]any, visit func(field, reference string)) {
 	switch object["kind"] {
 	case "ConfigMap", "Secret", crdKind:

@@ -17,15 +17,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// hiddenData stands for the data of a Secret. It is valid base64, so that checkers take it.
+// hiddenData replaces the data of a Secret. It is valid base64, so that checkers accept it.
 const hiddenData = "UkVEQUNURUQ="
 
-// documentsOf are the documents of what was rendered: post rendering leaves no other separator in it.
+// documentsOf returns the documents in rendered manifests: post rendering leaves no other separator in them.
 func documentsOf(manifests []byte) []string {
 	return strings.Split(strings.TrimPrefix(string(manifests), "---\n"), "\n---\n")
 }
 
-// hideSecrets hides the values of Secrets, those of the input and those that were rendered. What it cannot read is not shown.
+// hideSecrets hides the values of Secrets, in the input and in rendered objects. Documents that cannot be read are not shown.
 func (t *Renderer) hideSecrets(manifests []byte, short []string) []byte {
 	if len(manifests) == 0 {
 		return nil
@@ -66,8 +66,8 @@ func hideSecret(document string, short []string) string {
 	return string(text)
 }
 
-// shortSecrets are values of a release from Secrets that are too short to be looked for in every text, and their
-// base64. They are hidden in what the release is rendered to: from three letters on as a word, else where they are all of a text.
+// shortSecrets returns values of a release from Secrets that are too short to be searched for in every text, and their base64. They
+// are hidden in its rendered objects: values of three or more letters as words, shorter ones only as a whole text.
 func (r *Release) shortSecrets() (short []string) {
 	for _, text := range append(r.whole.origins.Confidential(r.whole.values), r.Object.Confidential()...) {
 		if text != "" && !conceal.Distinguishing(text) {
@@ -78,12 +78,12 @@ func (r *Release) shortSecrets() (short []string) {
 	return slices.Compact(short)
 }
 
-// freeKeys are the fields whose keys are texts of an author. All other keys are fields of a type, which no value changes.
+// freeKeys returns the fields whose keys are free texts. All other keys are fields of a type and do not contain values.
 func freeKeys() []string {
 	return []string{"data", "stringData", "binaryData", "labels", "annotations", "matchLabels", "nodeSelector", "parameters"}
 }
 
-// withoutShort copies a value of JSON without short texts, except for the type of an object.
+// withoutShort copies a JSON value without short texts. The type of an object stays.
 func withoutShort(value any, short []string, keys bool) any {
 	if len(short) == 0 {
 		return value
@@ -117,7 +117,7 @@ func withoutShort(value any, short []string, keys bool) any {
 	return value
 }
 
-// secretsIn are the Secrets that an object is, or has in a list.
+// secretsIn returns the Secrets in an object: itself, or items of a list.
 func secretsIn(object map[string]any) []map[string]any {
 	if kind, _ := object["kind"].(string); kind == "Secret" {
 		return []map[string]any{object}
@@ -136,7 +136,7 @@ func secretsIn(object map[string]any) []map[string]any {
 	return found
 }
 
-// RenderedObjects are the objects of manifests by what their file in a diff is called. Lists are taken apart.
+// RenderedObjects returns the objects in manifests by the names of their files in a diff. Lists are split.
 func RenderedObjects(manifests []byte) (map[string]map[string]any, error) {
 	objects := map[string]map[string]any{}
 	var add func(object map[string]any)
@@ -171,7 +171,7 @@ func RenderedObjects(manifests []byte) (map[string]map[string]any, error) {
 	return objects, nil
 }
 
-// objectFile is what an object is called in a diff, whatever the version of its API: deployment.apps/NAMESPACE/NAME.
+// objectFile returns the name of an object in a diff, without the version of its API: deployment.apps/NAMESPACE/NAME.
 func objectFile(object map[string]any) string {
 	version, kind, namespace, name := manifest.Identify(object)
 	resource := strings.ToLower(kind)
@@ -198,8 +198,8 @@ func objectFile(object map[string]any) string {
 	return strings.Join(parts, "/")
 }
 
-// hiding hides what is secret in an object and in what it was or becomes. Values that differ, and would look alike, are
-// called by their side.
+// hiding hides secrets in an object and in its counterpart on the other side. Values that differ but would look alike get the name
+// of their side.
 type hiding struct {
 	console *console.Console
 	side    string

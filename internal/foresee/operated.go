@@ -41,7 +41,7 @@ func (s *Side) addOperated(r *Release, adm *admission.Admitted) {
 	s.operatedValues(r, adm)
 }
 
-// describeOperated adds what the spec says by itself.
+// describeOperated adds the facts in the spec.
 func (r *Release) describeOperated(content map[string]any) {
 	hr, f := r.operated, r.Fact
 	f.Suspended = hr.Ignored()
@@ -57,7 +57,7 @@ func (r *Release) describeOperated(content map[string]any) {
 	f.Operated.Spec, _ = content["spec"].(map[string]any)
 }
 
-// operatedValues composes the values, unless a run has to read them first: from the chart, or from a URL.
+// operatedValues composes the values, unless a run must fetch them first: from the chart, or from a URL.
 func (s *Side) operatedValues(r *Release, adm *admission.Admitted) {
 	if r.Fact.Blocked != "" {
 		s.reportInvalid(r, adm)
@@ -68,7 +68,7 @@ func (s *Side) operatedValues(r *Release, adm *admission.Admitted) {
 	}
 }
 
-// reportInvalid reports what is wrong with a release that makes no chart.
+// reportInvalid reports the errors of a release that makes no chart.
 func (s *Side) reportInvalid(r *Release, adm *admission.Admitted) {
 	for _, f := range validate.Object(r.In.Inventory, adm) {
 		if f.Severity == finding.Error {
@@ -77,7 +77,7 @@ func (s *Side) reportInvalid(r *Release, adm *admission.Admitted) {
 	}
 }
 
-// takeOperated adds what a run found out about a HelmRelease of Flux 1.
+// takeOperated adds the result of a run for a HelmRelease of Flux 1.
 func (s *Side) takeOperated(r *Release, result *reconcile.Result, found *reconcile.Planned) {
 	if found != nil {
 		r.Fact.Operated.Revision, r.tree = found.Revision, found.Tree
@@ -114,7 +114,7 @@ func (f *Foresight) rememberStatuses() {
 	}
 }
 
-// observed is a release as its status says that it was, nil if it says nothing.
+// observed returns a release as its status describes it, nil if the status is missing.
 func observed(after *Release) *Release {
 	var given operator.HelmRelease // which the API server would take without its status
 	text, err := json.Marshal(map[string]any{"metadata": after.Object.Content["metadata"], "status": after.Object.Content["status"]})
@@ -135,14 +135,14 @@ func observed(after *Release) *Release {
 	return r
 }
 
-// valuesFrom is what values come from besides the release.
+// valuesFrom returns the references to values outside of the release.
 func (r *Release) valuesFrom() []values.Reference {
 	var refs []values.Reference
 	switch {
 	case r.operated != nil:
 		parts, err := r.In.Inventory.OperatedParts(r.operated, inventory.OperatedReaders{})
 		if err != nil {
-			return nil // which is what blocks it
+			return nil // the error that blocks it
 		}
 		for _, p := range parts {
 			refs = append(refs, values.Reference{Namespace: p.Namespace, ValuesReference: meta.ValuesReference{Kind: p.Kind, Name: p.Name}})
@@ -155,7 +155,7 @@ func (r *Release) valuesFrom() []values.Reference {
 	return refs
 }
 
-// deferred reports whether the values of one of the two stand in no manifest, and may differ.
+// deferred reports whether values of one of the two are not in manifests and may differ.
 func deferred(before, after *Release) bool {
 	if !before.unread && !after.unread {
 		return false
@@ -163,7 +163,7 @@ func deferred(before, after *Release) bool {
 	return !plan.Same(before.Fact.Operated.Spec, after.Fact.Operated.Spec)
 }
 
-// operatedMoved reports that a chart of Flux 1 has the version that it had, and may be another one, or is of another commit: the
+// operatedMoved reports that a chart of Flux 1 has its former version but another digest, or comes from another commit: the
 // operator compares files.
 func (f *Foresight) operatedMoved(r *Release) bool {
 	if r.operated == nil || r.Fact.Chart == nil {
@@ -180,7 +180,7 @@ func (f *Foresight) operatedMoved(r *Release) bool {
 	return old.Chart.Version == chart.Version && old.Chart.Digest != "" && old.Chart.Digest != chart.Digest
 }
 
-// resolveDigests fetches the charts of Flux 1 whose versions are equal on both sides and whose digests are not.
+// resolveDigests fetches the charts of Flux 1 with equal versions and different digests on both sides.
 func (f *Foresight) resolveDigests(ctx context.Context) error {
 	differs := map[plan.ID]bool{}
 	for _, r := range f.after.Releases {
@@ -195,8 +195,8 @@ func (f *Foresight) resolveDigests(ctx context.Context) error {
 	return f.before.Resolve(ctx, wanted, true)
 }
 
-// compareSources finds out about the charts of Flux 1 what the operator compares of them: the files of commits, and what a dry run
-// shows.
+// compareSources adds to charts of Flux 1 the contents that the operator compares: the files of commits, and the files of charts for
+// a dry run.
 func (f *Foresight) compareSources(ctx context.Context) {
 	for i := range f.matched {
 		p := &f.matched[i]
@@ -215,7 +215,7 @@ func (f *Foresight) compareSources(ctx context.Context) {
 	}
 }
 
-// listFiles adds the files below the path of a chart of Git. What cannot be read is not known.
+// listFiles adds the files below the path of a chart from Git. Files that cannot be read stay unknown.
 func (r *Release) listFiles(ctx context.Context) {
 	o := r.Fact.Operated
 	if r.tree == "" || !o.Git {
@@ -237,19 +237,19 @@ func (r *Release) readSources() {
 	}
 }
 
-// reportAssumed prints once what is taken for granted of releases of Flux 1.
+// reportAssumed prints, once, the assumption about releases of Flux 1.
 func (f *Foresight) reportAssumed() {
 	if slices.ContainsFunc(f.matched, func(p plan.Pair) bool { return p.After != nil && p.After.Operated != nil }) {
 		f.Worker.Console.Info(console.Subject{}, "releases of Flux 1 are taken as deployed and not rolled back")
 	}
 }
 
-// operatedName is what a diff calls a release of Flux 1: one of Flux 2 may have its name.
+// operatedName returns the name of a release of Flux 1 in a diff: a release of Flux 2 may have the same name.
 func operatedName(id plan.ID) string {
 	return path.Join(strings.ToLower(id.Kind), id.Namespace, id.Name)
 }
 
-// chartField is the field of a HelmRelease that names its chart.
+// chartField returns the field of a HelmRelease that names its chart.
 func (r *Release) chartField() []any {
 	switch {
 	case r.operated != nil && r.operated.Spec.Chart.Source() == operator.GitSource:
@@ -262,7 +262,7 @@ func (r *Release) chartField() []any {
 	return []any{"spec"}
 }
 
-// kindOf is what a plan calls a HelmRelease besides its name: "" for those of Flux 2.
+// kindOf returns the kind of a HelmRelease in a plan: "" for Flux 2.
 func kindOf(obj *manifest.Object) string {
 	if inventory.IsOperated(obj) {
 		return obj.Kind

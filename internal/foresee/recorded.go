@@ -25,8 +25,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// recorded compares the input with what the last fetch recorded in the artifacts directory. Of values that has the digest,
-// and what stands in spec.values.
+// recorded compares the input with the record of the last fetch in the artifacts directory. The record contains the digest of the
+// values, and spec.values.
 func (f *Foresight) recorded(ctx context.Context) error {
 	w, o := f.Worker, f.Options
 	f.against = plan.TheLastFetch
@@ -76,7 +76,7 @@ func (f *Foresight) recorded(ctx context.Context) error {
 	return nil
 }
 
-// otherCluster is the cluster that was recorded where it is not the one of an input, "" if it is, or is not known.
+// otherCluster returns the recorded cluster if it is not the one of an input, "" if it is or if either is not known.
 func otherCluster(in *load.Input, results []*reconcile.Result) string {
 	for _, r := range results {
 		if in.Called != "" && r.Recorded != "" && r.Recorded != in.Called {
@@ -86,7 +86,7 @@ func otherCluster(in *load.Input, results []*reconcile.Result) string {
 	return ""
 }
 
-// remember adds the HelmReleases that are recorded.
+// remember adds the recorded HelmReleases.
 func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Result) {
 	objects := map[load.RecordID]*manifest.Object{}
 	for _, obj := range in.Inventory.Objects() {
@@ -94,10 +94,10 @@ func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Re
 	}
 	for _, result := range results {
 		obj := result.Object.Object
-		// Files are a part of what was fetched, directories all of it: only from these something can be gone.
+		// Files may be a part of the fetched input, directories are all of it: only with directories an object can be gone.
 		own, there := objects[load.Recorded(obj)]
 		r := newRelease(in, obj, in.Cluster)
-		if there { // it may be recorded by another name
+		if there { // the record may have another name
 			r.Fact.Namespace, r.Fact.Name = own.Namespace, own.Name
 		}
 		if obj.Kind != helmv2.HelmReleaseKind && !inventory.IsOperated(obj) || !in.Wanted(obj) || !there && len(in.Dirs) == 0 {
@@ -120,7 +120,7 @@ func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Re
 	}
 }
 
-// remember adds what is recorded of a HelmRelease besides its chart. It returns false for any other object.
+// remember adds the recorded facts of a HelmRelease, except its chart. It returns false for any other object.
 func (r *Release) remember(result *reconcile.Result, results []*reconcile.Result) bool {
 	content := result.Object.Content
 	if !r.redescribe(content) {
@@ -138,12 +138,12 @@ func (r *Release) remember(result *reconcile.Result, results []*reconcile.Result
 	return true
 }
 
-// onlyOperated reports that all releases are of Flux 1: their operator takes no record for no release.
+// onlyOperated reports whether all releases are of Flux 1: their operator does not read a missing record as a missing release.
 func (s *Side) onlyOperated() bool {
 	return len(s.Releases) > 0 && !slices.ContainsFunc(s.Releases, func(r *Release) bool { return r.Fact.Operated == nil })
 }
 
-// redescribe adds what an object says that is shown, and its values. It returns false for one that is no HelmRelease.
+// redescribe adds the facts in an object that may be shown, and its values. It returns false for an invalid HelmRelease.
 func (r *Release) redescribe(content map[string]any) bool {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *Release) redescribe(content map[string]any) bool {
 	return true
 }
 
-// recordedSpec is the spec of the HelmChart that was recorded with a HelmRelease.
+// recordedSpec returns the spec of the HelmChart that was recorded with a HelmRelease.
 func recordedSpec(results []*reconcile.Result, hr *helmv2.HelmRelease) map[string]any {
 	namespace, name := "", ""
 	switch {
@@ -188,8 +188,8 @@ func recordedSpec(results []*reconcile.Result, hr *helmv2.HelmRelease) map[strin
 	return nil
 }
 
-// resolveRecorded finds out what the releases of the input resolve to. What is not stored as it is, and is known by its
-// version alone, is fetched into a directory that goes when the run ends, where that is not enough.
+// resolveRecorded resolves the releases of the input. If a version alone is not enough, it fetches charts that are not stored into
+// a directory that is removed when the run ends.
 func (f *Foresight) resolveRecorded(ctx context.Context, in *load.Input, st *store.Store) error {
 	s := f.after
 	if err := st.Load(); err != nil {
@@ -211,7 +211,7 @@ func (f *Foresight) resolveRecorded(ctx context.Context, in *load.Input, st *sto
 		}
 		adm, err := in.Inventory.Admit(r.Object)
 		if err != nil {
-			return errors.New("a HelmRelease was admitted and then refused") // it is remembered
+			return errors.New("a HelmRelease was admitted and then refused") // the result is cached
 		}
 		blocked, key := r.Fact.Blocked, r.Fact.Values
 		document, err := (&reconcile.Result{Object: adm}).Document()
@@ -224,13 +224,13 @@ func (f *Foresight) resolveRecorded(ctx context.Context, in *load.Input, st *sto
 	return nil
 }
 
-// digested are the values that a record says something of, each by its digest.
+// digested returns the digests of the inline values and of the recorded values of ConfigMaps.
 func (r *Release) digested() map[string]any {
 	inline := values.Digests(r.composed, func(any, ...any) bool { return true })
 	return overlaid(inline, r.digests).(map[string]any)
 }
 
-// overlaid puts values over others; a list that has no value at a place leaves the other one there.
+// overlaid merges values over other ones; in a list, a null keeps the item below.
 func overlaid(below, above any) any {
 	switch above := above.(type) {
 	case nil:
@@ -257,7 +257,7 @@ func overlaid(below, above any) any {
 	return above
 }
 
-// unrecorded names what values come from whose digests are not recorded. Partial is true where not even those of ConfigMaps are.
+// unrecorded names the references to values whose digests are not recorded. partial is true if even those of ConfigMaps are missing.
 func unrecorded(before, after *Release) (names []string, partial bool) {
 	for _, r := range []*Release{before, after} {
 		for _, ref := range r.valuesFrom() {

@@ -24,21 +24,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// HelmOptions say which helm renders, and how.
+// HelmOptions select the helm program and its options.
 type HelmOptions struct {
 	Program     string // "" for the one in the PATH
 	Time        time.Duration
 	Memory      int64 // in bytes
 	KubeVersion string
 	APIVersions []string
-	Closed      bool // a helm that has the network of this machine is a warning
+	Closed      bool // warn if helm can use the network of this machine
 }
 
-// maxRendered bounds what one release may be rendered to, in bytes. etcd takes no more than 1.5 MiB an object, and Helm no
-// release of more than 1 MiB compressed.
+// maxRendered is the limit, in bytes, of a rendered release. etcd takes at most 1.5 MiB for an object, and Helm at most 1 MiB,
+// compressed, for a release.
 const maxRendered = 64 << 20
 
-// A Renderer renders releases with the helm that is installed.
+// A Renderer renders releases with the installed helm.
 type Renderer struct {
 	o       *HelmOptions
 	tool    *helm.Tool
@@ -46,7 +46,7 @@ type Renderer struct {
 	console *console.Console
 }
 
-// NewRenderer finds the helm to render with. It gets a directory for itself, with nothing in it, which goes when the renderer is
+// NewRenderer finds the helm program. It gets its own empty directory, which is removed when the renderer is
 // closed.
 func NewRenderer(ctx context.Context, w *session.Worker, o *HelmOptions) (*Renderer, error) {
 	t := &Renderer{o: o, console: w.Console}
@@ -74,7 +74,7 @@ func (t *Renderer) find(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	var keep []string
-	for _, name := range []string{"SystemRoot", "SYSTEMROOT"} { // Windows programs do not start without
+	for _, name := range []string{"SystemRoot", "SYSTEMROOT"} { // Windows programs need it to start
 		if value := getenv(name); value != "" {
 			keep = append(keep, name+"="+value)
 		}
@@ -101,8 +101,8 @@ func (t *Renderer) find(ctx context.Context, getenv func(string) string) error {
 	return nil
 }
 
-// render runs helm, and what helm-controller does to what comes out when it installs or upgrades the release. No other call
-// may use the same name.
+// render runs helm and changes the output as helm-controller does when it installs or upgrades the release. Each call needs
+// its own name.
 func (t *Renderer) render(ctx context.Context, name string, r *Release, upgrade bool) (done render.Installed, err error) {
 	dir, err := t.temp.Dir()
 	if err != nil {
@@ -118,7 +118,7 @@ func (t *Renderer) render(ctx context.Context, name string, r *Release, upgrade 
 	if err := r.whole.origins.Write(&text, r.whole.values, values.WriteOptions{ShowSecrets: true}); err != nil {
 		return done, err
 	}
-	// A chart may write a part of a Secret's value by itself, in messages too.
+	// A chart may print a part of a Secret's value, in messages too.
 	t.console.Secrets().Add(r.whole.origins.Confidential(r.whole.values)...)
 	release.Chart, release.Values, release.KubeVersion, release.APIVersions = archive, text.Bytes(), t.o.KubeVersion, t.o.APIVersions
 	release.Integers = values.Integers(r.whole.values)
@@ -141,14 +141,14 @@ func (t *Renderer) render(ctx context.Context, name string, r *Release, upgrade 
 	return done, err
 }
 
-// warn says what would not be installed.
+// warn reports objects that would not be installed.
 func (t *Renderer) warn(r *Release, done render.Installed) {
 	for _, object := range done.Left {
 		t.console.Warn(fmt.Sprintf("%s: %s in the directory crds is not a CustomResourceDefinition, and is not applied", r.Object, object))
 	}
 }
 
-// helmRelease is what the spec says of how the chart is rendered.
+// helmRelease returns the options in the spec for rendering the chart.
 func (r *Release) helmRelease(upgrade bool) helm.Release {
 	release := helm.Release{Name: r.Fact.Target.Name, Namespace: r.Fact.Target.Namespace, Upgrade: upgrade}
 	if hr := r.operated; hr != nil {
@@ -172,7 +172,7 @@ func writeArchive(name string, r *Release, release helm.Release) ([][]byte, erro
 	return crds, errors.Join(err, f.Close())
 }
 
-// notRendered is what is wrong with a release that cannot be rendered, with the place in the chart.
+// notRendered returns the finding for a release that cannot be rendered, with the place in the chart.
 func notRendered(r *Release, err error) (f finding.Finding, code int) {
 	var failed *helm.Error
 	var limit *helm.LimitError
@@ -200,7 +200,7 @@ func notRendered(r *Release, err error) (f finding.Finding, code int) {
 	return validate.New(r.Object, what, message, hint, r.Object.Excerpt(path...)), code
 }
 
-// fail reports a release that cannot be rendered, and returns that as an error with its exit code.
+// fail reports a release that cannot be rendered. It returns the error with its exit code.
 func (t *Renderer) fail(r *Release, err error) (code int, failed error) {
 	f, code := notRendered(r, err)
 	t.console.ReportAs(f, console.Presentation{At: console.ObjectSubject(r.Object)})

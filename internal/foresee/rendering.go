@@ -20,14 +20,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// composition is values with where they come from.
+// composition holds values with their origins.
 type composition struct {
 	values  map[string]any
 	origins *values.Origins
 }
 
-// addRendered adds the diffs of what would be installed or upgraded, and of what it was. What cannot be rendered is
-// reported, and said of the release. The error ends the run.
+// addRendered adds the diffs of rendered manifests to releases that would be installed or upgraded. A release that cannot be
+// rendered is reported, and its change notes that. An error of addRendered ends the run.
 func (f *Foresight) addRendered(ctx context.Context, p *plan.Plan, with *Renderer) error {
 	if err := f.fetchUnchanged(ctx, p); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (f *Foresight) addRendered(ctx context.Context, p *plan.Plan, with *Rendere
 	return nil
 }
 
-// fetchUnchanged fetches the charts of releases that change and whose charts do not: a plan sends no request for these.
+// fetchUnchanged fetches the unchanged charts of releases that change: a plan sends no request for these.
 func (f *Foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
 	changing := map[*plan.Release]bool{}
 	for i := range p.Changes {
@@ -53,7 +53,7 @@ func (f *Foresight) fetchUnchanged(ctx context.Context, p *plan.Plan) error {
 	return f.after.Resolve(ctx, func(r *Release) bool { return changing[r.Fact] && r.Artifact == "" }, true)
 }
 
-// renders reports whether a change installs something.
+// renders reports whether a change installs or upgrades a release.
 func renders(c *plan.Change) bool { return c.Action == plan.Install || c.Action == plan.Upgrade }
 
 func (f *Foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.Pair, name string, with *Renderer) error {
@@ -95,10 +95,10 @@ func (f *Foresight) addManifests(ctx context.Context, c *plan.Change, pair plan.
 	return nil
 }
 
-// objectsAfter renders a release of the input. What is wrong with it is reported.
+// objectsAfter renders a release of the input, and reports errors.
 func (f *Foresight) objectsAfter(ctx context.Context, r *Release, name string, with *Renderer, upgrade bool) (*renderedRelease, error) {
 	code := cmp.Or(f.after.codes[r.Fact.ID], exit.Failed)
-	if r.Artifact == "" && r.Fact.Blocked != "" { // which the fetch reported
+	if r.Artifact == "" && r.Fact.Blocked != "" { // reported by the fetch
 		f.renderCode = exit.Worst(f.renderCode, code)
 		return nil, errors.New("cannot be rendered: " + r.Fact.Blocked)
 	}
@@ -117,7 +117,7 @@ func (f *Foresight) objectsAfter(ctx context.Context, r *Release, name string, w
 	return done, err
 }
 
-// renderedRelease are the objects of a release by what their file in a diff is called: CRDs of its directory crds, and the rest.
+// renderedRelease holds the objects of a release by the names of their files in a diff: the directory crds, and the rest.
 type renderedRelease struct{ crds, objects map[string]map[string]any }
 
 func newRenderedRelease(done render.Installed, err error) (*renderedRelease, error) {
@@ -131,7 +131,7 @@ func newRenderedRelease(done render.Installed, err error) (*renderedRelease, err
 	return r, err
 }
 
-// all are the objects and the CRDs.
+// all returns the objects and the CRDs.
 func (r *renderedRelease) all() map[string]map[string]any {
 	all := map[string]map[string]any{}
 	if r != nil {
@@ -141,8 +141,8 @@ func (r *renderedRelease) all() map[string]map[string]any {
 	return all
 }
 
-// upgraded is the release with the CRDs that there are after an upgrade from an old one: none is removed, and spec.upgrade.crds
-// says whether they are created or replaced.
+// upgraded returns the release with the CRDs that exist after an upgrade from an old one: Helm removes no CRD, and spec.upgrade.crds
+// decides whether it creates or replaces them.
 func (r *renderedRelease) upgraded(old *renderedRelease, after *Release) *renderedRelease {
 	if old == nil || after.hr == nil {
 		return r
@@ -161,7 +161,7 @@ func (r *renderedRelease) upgraded(old *renderedRelease, after *Release) *render
 	return &renderedRelease{crds, r.objects}
 }
 
-// renderable is a release as it was, with its chart and all of its values; or why that is not known.
+// renderable returns the older release with its chart and all of its values, or the reason why they are not known.
 func (f *Foresight) renderable(before, after *Release) (r *Release, why string) {
 	fact, copied := *before.Fact, *before
 	r = &copied
@@ -192,7 +192,7 @@ func (f *Foresight) renderable(before, after *Release) (r *Release, why string) 
 	return r, ""
 }
 
-// objectsBefore renders a release of the other side. What is wrong there is wrong with what --against names.
+// objectsBefore renders a release of the older side. An error there is a usage error of --against.
 func (f *Foresight) objectsBefore(ctx context.Context, r *Release, name string, with *Renderer, upgrade bool) (done *renderedRelease, why string) {
 	done, err := newRenderedRelease(with.render(ctx, name, r, upgrade))
 	if err == nil && r.hr != nil && r.hr.GetInstall().CRDs == helmv2.Skip {
@@ -209,7 +209,7 @@ func (f *Foresight) objectsBefore(ctx context.Context, r *Release, name string, 
 	return nil, why
 }
 
-// manifestsDiff is the diff of two sets of objects, each in a file of its own.
+// manifestsDiff returns the diff of two sets of objects, with one file for each object.
 func (f *Foresight) manifestsDiff(r *Release, short []string, before, after map[string]map[string]any) (string, error) {
 	files := [2]map[string][]byte{{}, {}}
 	for i, side := range []struct {

@@ -28,30 +28,30 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// Work is what the sides of a command have in common.
+// Work holds the parts that both sides of a command share.
 type Work struct {
 	Worker  *session.Worker
 	Shared  *session.Session
 	Options *session.Options
-	Locked  *session.Lock // that charts are taken from, nil for none
+	Locked  *session.Lock // the lock for charts, or nil
 }
 
-// A Side is the HelmReleases of manifests: as they are, or as they were.
+// A Side holds the HelmReleases of the current or the older manifests.
 type Side struct {
 	Work
-	base     *base // of the old side, if that is other manifests
-	recorded bool  // the old side is what was recorded
+	base     *base // the files of the older side, if they are not the record
+	recorded bool  // the older side is a record
 	Inputs   []*load.Input
 	Releases []*Release
 	codes    map[plan.ID]int
-	failed   int // exit code of what was reconciled, sources too
-	Code     int // of what went wrong while reading and judging
+	failed   int // exit code of all reconciled objects, including sources
+	Code     int // exit code of reading and checking the manifests
 
 	replaced map[*load.Input]session.Replaced
-	stores   []*store.Store // artifacts directories that stay
+	stores   []*store.Store // artifacts directories that are kept
 }
 
-// Close ends what the side has opened. It may be called for a nil side.
+// Close closes the stores of the side. It may be called for a nil side.
 func (s *Side) Close() {
 	if s == nil {
 		return
@@ -63,10 +63,10 @@ func (s *Side) Close() {
 	}
 }
 
-// Side finds the HelmReleases of inputs.
+// Side returns the side with the HelmReleases of inputs.
 func (w Work) Side(inputs []*load.Input) (*Side, error) { return w.side(inputs, nil) }
 
-// Before is a side without errors for what stands in for no source: that is said of the manifests as they are.
+// Before returns a side without errors for directories that replace no source: the current manifests report them.
 func (w Work) Before(inputs []*load.Input) (*Side, error) { return w.side(inputs, &base{}) }
 
 func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
@@ -89,7 +89,7 @@ func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
 	})
 }
 
-// names are the clusters of the side.
+// names returns the clusters of the side.
 func (s *Side) names() []string {
 	var names []string
 	for _, in := range s.Inputs {
@@ -100,7 +100,7 @@ func (s *Side) names() []string {
 	return names
 }
 
-// callAs gives the only cluster the name of the one that it has most HelmReleases in common with.
+// callAs gives the only cluster the name of the other side's cluster with which it shares most HelmReleases.
 func (s *Side) callAs(other *Side) {
 	common := map[string]int{}
 	for _, r := range other.Releases {
@@ -124,7 +124,7 @@ func (s *Side) callAs(other *Side) {
 	}
 }
 
-// Facts are the HelmReleases, for a plan.
+// Facts returns the facts of the HelmReleases for a plan.
 func (s *Side) Facts() []*plan.Release {
 	var list []*plan.Release
 	for _, r := range s.Releases {
@@ -133,7 +133,7 @@ func (s *Side) Facts() []*plan.Release {
 	return list
 }
 
-// Of is the release of a fact, nil for nil.
+// Of returns the release of a fact, nil for nil.
 func (s *Side) Of(fact *plan.Release) *Release {
 	if fact == nil {
 		return nil
@@ -166,7 +166,7 @@ func (s *Side) add(in *load.Input, obj *manifest.Object) {
 	s.valuesOf(r, adm)
 }
 
-// shown is a file or directory as the other side calls it.
+// shown returns the name of a file or directory on the other side.
 func (s *Side) shown(name string) string {
 	if s.base == nil {
 		return name
@@ -174,7 +174,7 @@ func (s *Side) shown(name string) string {
 	return s.base.original(name)
 }
 
-// describe adds what the spec says by itself.
+// describe adds the facts in the spec.
 func (r *Release) describe(content map[string]any) {
 	hr, f := r.hr, r.Fact
 	f.Suspended = hr.Spec.Suspend
@@ -195,16 +195,16 @@ func (r *Release) describe(content map[string]any) {
 	}
 }
 
-// digestOf is helm-controller's digest of a field: of its JSON, as the encoder of Go writes it.
+// digestOf returns helm-controller's digest of a field: of its JSON, as the encoder of Go writes it.
 func digestOf(field any) string {
 	hash := godigest.SHA256.Digester()
 	if err := json.NewEncoder(hash.Hash()).Encode(field); err != nil {
-		return "" // of what was JSON
+		return "" // not reached: it was JSON
 	}
 	return hash.Digest().String()
 }
 
-// otherFields are the fields of a spec that are not looked at by themselves.
+// otherFields returns the fields of a spec that are not compared separately.
 func otherFields(spec map[string]any) map[string]string {
 	fields := map[string]string{}
 	for name, value := range spec {
@@ -219,7 +219,7 @@ func otherFields(spec map[string]any) map[string]string {
 	return fields
 }
 
-// keeps reports whether the Kustomization that applies an object leaves in the cluster what goes from it.
+// keeps reports whether the Kustomization that applies an object does not prune.
 func keeps(in *load.Input, obj *manifest.Object) bool {
 	for _, k := range in.Rendered.Judged {
 		if k.Group() == manifest.KustomizeGroup && k.String() == obj.Built {
@@ -248,7 +248,7 @@ func (s *Side) chartOf(r *Release, adm *admission.Admitted) {
 	s.originOf(r, adm, origin)
 }
 
-// originOf adds what the chart comes from in the end.
+// originOf adds the sources of the chart, as one text.
 func (s *Side) originOf(r *Release, adm *admission.Admitted, origin []any) {
 	for _, source := range r.In.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 		obj := source.Object
@@ -269,7 +269,7 @@ func (s *Side) originOf(r *Release, adm *admission.Admitted, origin []any) {
 		origin = append(origin, entries)
 	}
 	text, err := json.Marshal(origin)
-	if err != nil { // of what was JSON
+	if err != nil { // not reached: it was JSON
 		text = []byte(err.Error())
 	}
 	r.Fact.Origin = string(text)
@@ -305,8 +305,8 @@ func (s *Side) valuesOf(r *Release, adm *admission.Admitted) {
 	}
 }
 
-// Resolve finds out about the charts of the HelmReleases that are wanted: those of Helm repositories by their index, all
-// others, and with files all of them, by fetching them into a directory that goes when the run ends.
+// Resolve resolves the charts of the wanted HelmReleases. It reads the index for charts of Helm repositories. It fetches all other
+// charts, and all charts if files is set, into a directory that is removed when the run ends.
 func (s *Side) Resolve(ctx context.Context, wanted func(*Release) bool, files bool) error {
 	defer s.Worker.Console.In("")
 	for _, in := range s.Inputs {
@@ -321,7 +321,7 @@ func (s *Side) Resolve(ctx context.Context, wanted func(*Release) bool, files bo
 	return nil
 }
 
-// active are the releases of an input that are neither blocked nor suspended.
+// active returns the releases of an input that are neither blocked nor suspended.
 func (s *Side) active(in *load.Input) (list []*Release) {
 	for _, r := range s.Releases {
 		if r.In == in && r.Fact.Blocked == "" && !r.Fact.Suspended {
@@ -331,7 +331,7 @@ func (s *Side) active(in *load.Input) (list []*Release) {
 	return list
 }
 
-// run reconciles HelmReleases with all that they need, in a directory that goes when the command ends.
+// run reconciles HelmReleases with their dependencies, in a directory that is removed when the command ends.
 func (s *Side) run(ctx context.Context, in *load.Input, releases []*Release, quick bool) error {
 	if len(releases) == 0 {
 		return nil
@@ -365,7 +365,7 @@ func (s *Side) reconcile(ctx context.Context, in *load.Input, releases []*Releas
 	return nil
 }
 
-// Results reconciles objects of an input, and what they come from, as the flags say.
+// Results reconciles objects of an input with their sources, according to the flags.
 func (s *Side) Results(ctx context.Context, in *load.Input, objects []*manifest.Object, st *store.Store, quick bool) ([]*reconcile.Result, error) {
 	options := s.Shared.Options()
 	options.Until = reconcile.Fetch
@@ -381,8 +381,8 @@ func (s *Side) Results(ctx context.Context, in *load.Input, objects []*manifest.
 	return results, nil
 }
 
-// failedSource is the nearest source of a release that failed, nil if none did. The controllers go on with the artifact of an
-// earlier run; what the release would get from the source as it is now is not known then.
+// failedSource returns the nearest failed source of a release, nil without a failure. The controllers continue with the artifact of
+// an earlier run; the result for the current source is then unknown.
 func failedSource(r *Release, results []*reconcile.Result) *reconcile.Result {
 	for _, adm := range slices.Backward(r.In.WithSources(r.Object)) {
 		for _, result := range results {
@@ -394,7 +394,7 @@ func failedSource(r *Release, results []*reconcile.Result) *reconcile.Result {
 	return nil
 }
 
-// take records what a run found out about a HelmRelease.
+// take records the result of a run for a HelmRelease.
 func (s *Side) take(r *Release, result *reconcile.Result, results []*reconcile.Result, st *store.Store) {
 	message := result.Message()
 	if s.recorded && session.CodeOf(result) == exit.OK {
@@ -420,22 +420,22 @@ func (s *Side) take(r *Release, result *reconcile.Result, results []*reconcile.R
 		return
 	}
 	r.Fact.Chart = s.newChart(r, found, st)
-	// What an earlier run stored may be another archive of the same version than the one that is published now.
+	// An earlier run may have stored another archive of the same version than the one that is published now.
 	stale := s.recorded && r.Quick && r.Fact.Chart.Made == "" && found.Digest != found.Stored
 	if found.Artifact != "" && !stale {
 		r.Store, r.Artifact = st, found.Artifact
 	}
 }
 
-// LeaveOperated leaves out HelmReleases of Flux 1. What they become is compared by itself.
+// LeaveOperated removes HelmReleases of Flux 1. They are compared separately.
 func (s *Side) LeaveOperated() {
 	s.Releases = slices.DeleteFunc(s.Releases, func(r *Release) bool { return inventory.IsOperated(r.Object) })
 }
 
-// CodeOf is the exit code of what failed for a release.
+// CodeOf returns the exit code of a release that failed.
 func (s *Side) CodeOf(id plan.ID) int { return s.codes[id] }
 
-// Chart is the template of its chart, nil if it has none.
+// Chart returns the template of the release's chart, nil if it has none.
 func (r *Release) Chart() *helmv2.HelmChartTemplate {
 	if r.hr == nil {
 		return nil

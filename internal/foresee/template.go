@@ -16,15 +16,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// TemplateOptions say what is written of what was rendered.
+// TemplateOptions select the output of rendered releases.
 type TemplateOptions struct {
 	ShowSecrets bool
-	Strict      bool // a release without values of a Secret is a failure
-	// Describe says what a release was rendered of, nil for nothing.
+	Strict      bool // a release whose Secrets for values are missing is a failure
+	// Describe returns the component for a rendered release in reports, nil for no component.
 	Describe func(r *Release, manifests []byte) (*report.Component, error)
 }
 
-// A Template is what releases are rendered to.
+// A Template renders the releases of manifests.
 type Template struct {
 	*Renderer
 	o      TemplateOptions
@@ -36,7 +36,7 @@ type Template struct {
 	Code                      int
 }
 
-// NewTemplate reads the manifests, and fetches the charts of their HelmReleases into the artifacts directory. The caller closes
+// NewTemplate reads the manifests and fetches the charts of their HelmReleases into the artifacts directory. The caller closes
 // the template.
 func NewTemplate(ctx context.Context, w Work, with *Renderer, o TemplateOptions) (*Template, error) {
 	t := &Template{Renderer: with, o: o}
@@ -78,7 +78,7 @@ func (t *Template) read(ctx context.Context, w Work) error {
 	return w.Worker.Each(inputs, func(in *load.Input) error { return t.fetch(ctx, in, root) })
 }
 
-// Close ends what was opened.
+// Close closes the side and the session.
 func (t *Template) Close() {
 	t.side.Close()
 	if t.shared != nil {
@@ -106,11 +106,11 @@ func (t *Template) fetch(ctx context.Context, in *load.Input, root *store.Store)
 		return nil
 	}
 	err = t.side.reconcile(ctx, in, releases, st, false)
-	t.Code = exit.Worst(t.Code, t.side.failed) // a chart that fails may have an artifact of an earlier run
+	t.Code = exit.Worst(t.Code, t.side.failed) // a failed chart may have an artifact of an earlier run
 	return err
 }
 
-// Write writes what the releases are rendered to, in the order of the input. The error is that of the writer.
+// Write writes the rendered releases in the order of the input. The error is that of the writer.
 func (t *Template) Write(ctx context.Context, to io.Writer) error {
 	defer t.console.Unite()
 	defer t.console.In("")
@@ -149,7 +149,7 @@ func (t *Template) Write(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// one renders a release. What is wrong with it is reported.
+// one renders a release, and reports errors.
 func (t *Template) one(ctx context.Context, i int, r *Release) ([]byte, error) {
 	switch {
 	case r.Fact.Suspended:
@@ -160,7 +160,7 @@ func (t *Template) one(ctx context.Context, i int, r *Release) ([]byte, error) {
 	case r.Artifact == "":
 		return nil, t.fail(r, errNotFetched)
 	}
-	if t.o.Strict && len(r.Fact.Assumed) > 0 { // which is a warning of the fetch
+	if t.o.Strict && len(r.Fact.Assumed) > 0 { // the fetch warned of it
 		t.Code = exit.Worst(t.Code, exit.Failed)
 	}
 	done, err := t.render(ctx, strconv.Itoa(i), r, false)

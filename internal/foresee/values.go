@@ -20,8 +20,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// Values writes the values of the HelmRelease that is selected in each cluster, and returns the exit code of that. Those that stand
-// in no manifest are fetched.
+// Values writes the values of the selected HelmRelease in each cluster, and returns the exit code. It fetches values that are not in
+// manifests.
 func (w Work) Values(ctx context.Context, to io.Writer, o values.WriteOptions) (int, error) {
 	w.Worker.Console.Postpone()
 	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
@@ -65,7 +65,7 @@ func (w Work) Values(ctx context.Context, to io.Writer, o values.WriteOptions) (
 	return code, err
 }
 
-// releaseValues writes the values of one release, and returns the exit code of that.
+// releaseValues writes the values of one release, and returns the exit code.
 func (w Work) releaseValues(ctx context.Context, to io.Writer, o values.WriteOptions, in *load.Input, release *admission.Admitted) (int, error) {
 	composed, origins, code, err := w.composed(ctx, in, release)
 	if origins == nil || err != nil {
@@ -78,7 +78,7 @@ func (w Work) releaseValues(ctx context.Context, to io.Writer, o values.WriteOpt
 	return code, nil
 }
 
-// composed are the values of a release with where they come from, nil if there are none. What is wrong is reported, and gives the
+// composed returns the values of a release with their origins, nil if they cannot be composed. It reports errors and returns the
 // exit code.
 func (w Work) composed(ctx context.Context, in *load.Input, release *admission.Admitted) (map[string]any, *values.Origins, int, error) {
 	if hr, ok := release.Typed.(*operator.HelmRelease); ok && validate.Unread(hr) {
@@ -99,7 +99,7 @@ func (w Work) composed(ctx context.Context, in *load.Input, release *admission.A
 	return composed, origins, code, nil
 }
 
-// fetchedValues are values that stand in no manifest.
+// fetchedValues returns values that are not in manifests.
 func (w Work) fetchedValues(ctx context.Context, in *load.Input, release *admission.Admitted, hr *operator.HelmRelease) (map[string]any, *values.Origins, int, error) {
 	var err error
 	if w.Shared, err = w.Worker.Open(ctx, w.Options); err != nil {
@@ -123,14 +123,14 @@ func (w Work) fetchedValues(ctx context.Context, in *load.Input, release *admiss
 	return r.composed, r.origins, in.Code, nil
 }
 
-// releasesOf are the HelmReleases that are selected.
+// releasesOf returns the selected HelmReleases.
 func releasesOf(in *load.Input) []*manifest.Object {
 	return slices.DeleteFunc(slices.Clone(in.Inventory.Objects()), func(obj *manifest.Object) bool {
 		return manifest.BareKind(obj.Kind) != helmv2.HelmReleaseKind || !in.Wanted(obj)
 	})
 }
 
-// oneRelease is the HelmRelease of a cluster that the arguments select. It is nil if they select no release, or a rejected one.
+// oneRelease returns the HelmRelease of a cluster that the arguments select, nil if they select no release or a rejected one.
 func (w Work) oneRelease(in *load.Input) (*admission.Admitted, error) {
 	releases := releasesOf(in)
 	switch len(releases) {
@@ -157,7 +157,7 @@ func (w Work) oneRelease(in *load.Input) (*admission.Admitted, error) {
 	return adm, nil
 }
 
-// showInline has the inline values of a release written without what came from Secrets, their keys included.
+// showInline hides values and keys that came from Secrets in the inline values of a release.
 func showInline(o *values.WriteOptions, obj *manifest.Object) {
 	spec, _ := obj.Content["spec"].(map[string]any)
 	document := map[string]any{"spec": map[string]any{"values": spec["values"]}}
