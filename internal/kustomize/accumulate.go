@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 )
 
-// accumulator collects the objects of a kustomization, and what is to be done with them at the end.
+// accumulator collects the objects of a kustomization, with the configuration and vars for the final steps.
 type accumulator struct {
 	*objects
 	*Build
@@ -33,10 +33,10 @@ type target struct {
 	file   string // the name of its file
 	loader *loader
 	at     string           // the directory, by the names that lead to it
-	origin *resource.Origin // that is written into objects, nil for none
+	origin *resource.Origin // that is written into objects, or nil
 }
 
-// accumulate adds what a kustomization gives. The accumulator is empty, or that of what includes the component.
+// accumulate adds the objects of a kustomization. The accumulator is empty, or that of the kustomization that includes a component.
 func (t *target) accumulate(a *accumulator) error {
 	if err := t.resources(a, t.k.Resources); err != nil {
 		return fmt.Errorf("accumulating resources: %w", err)
@@ -70,7 +70,7 @@ func (t *target) accumulate(a *accumulator) error {
 
 func (a *accumulator) mergeConfig(c *config) error {
 	if len(a.config.NamePrefix) == 0 && a.config.NameReference == nil {
-		a.config = c // nothing yet
+		a.config = c // still empty
 		return nil
 	}
 	merged, err := a.config.merged(c)
@@ -121,7 +121,7 @@ func (t *target) resourceFile(a *accumulator, name string) error {
 	return nil
 }
 
-// directory adds what a kustomization that is included gives. A component works on what is there.
+// directory adds the objects of an included kustomization. A component works on the objects of the accumulator.
 func (t *target) directory(a *accumulator, name string, component bool) error {
 	l, err := t.loader.directory(name)
 	if err != nil {
@@ -189,7 +189,7 @@ func (a *accumulator) merge(other *accumulator) error {
 type transformer struct {
 	resmap.Transformer
 	origin *resource.Origin
-	patch  *types.Patch // that it applies, nil for another one
+	patch  *types.Patch // that it applies, nil for other transformers
 	index  int          // of the patch
 }
 
@@ -239,7 +239,7 @@ func (t *target) note(one transformer, m *objects, fitted bool) {
 	t.Patched(use)
 }
 
-// maxBatch bounds what a transformer may add to objects before they are counted again, in bytes.
+// maxBatch is the limit, in bytes, that a transformer may add to objects before they are counted again.
 const maxBatch = 32 << 20
 
 func (a *accumulator) transform(t resmap.Transformer, origin *resource.Origin) error {
@@ -276,7 +276,7 @@ func (a *accumulator) transform(t resmap.Transformer, origin *resource.Origin) e
 	return a.recount()
 }
 
-// textOf is about what a transformer that changes each object by itself writes into one field, in bytes; 0 for another one.
+// textOf estimates the bytes that a transformer of single objects writes into one field. It returns 0 for other transformers.
 func textOf(t resmap.Transformer) int64 {
 	sum := func(m map[string]string) int64 {
 		var sum int64
@@ -302,7 +302,7 @@ func textOf(t resmap.Transformer) int64 {
 	return 0
 }
 
-// inBatches runs a transformer on some objects at a time, as many as it cannot make too much of.
+// inBatches runs a transformer on batches of objects whose estimated growth is within maxBatch.
 func (a *accumulator) inBatches(t resmap.Transformer, text int64) error {
 	batch := newObjects(a.what, a.budget)
 	var growth int64
@@ -345,7 +345,7 @@ func annotate(r *resource.Resource, origin *resource.Origin) error {
 	return r.AddTransformation(origin)
 }
 
-// validate runs the validators of a kustomization. They must not change an object, except for a label.
+// validate runs the validators of a kustomization. They must not change objects, except for a label.
 func (t *target) validate(a *accumulator) error {
 	plugins, err := t.plugins("validators", t.k.Validators)
 	if err != nil {
@@ -382,7 +382,7 @@ func (t *target) validate(a *accumulator) error {
 	return nil
 }
 
-// mergeVars notes which objects the vars of a kustomization are about.
+// mergeVars adds vars, and records them in the objects that they refer to.
 func (a *accumulator) mergeVars(vars []types.Var) error {
 	for _, v := range vars {
 		id := resid.NewResIdWithNamespace(v.ObjRef.GVK(), v.ObjRef.Name, v.ObjRef.Namespace)
@@ -404,5 +404,5 @@ func (a *accumulator) mergeVars(vars []types.Var) error {
 	return a.vars.MergeSlice(vars)
 }
 
-// isInline reports whether an entry is a configuration in place, and not a path.
+// isInline reports whether an entry is an inline configuration, not a path.
 func isInline(entry string) bool { return strings.ContainsAny(entry, "\n{") }

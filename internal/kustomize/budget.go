@@ -8,51 +8,51 @@ import (
 )
 
 const (
-	// baseMemory is how many bytes the builds of a run may keep, and memoryShare how many more for each byte that they read.
+	// baseMemory is how many bytes the builds of a run may keep. memoryShare is added for each byte that they read.
 	baseMemory  = 160 << 20
 	memoryShare = 40
 
-	// baseWork is how much work the builds of a run may do, and workShare how much more for each byte that they read. A unit
-	// is about a byte that is looked at: the base is some ten seconds of a processor.
+	// baseWork is how much work the builds of a run may do. workShare is added for each byte that they read. A unit of work is
+	// about the scan of a byte: the base is some ten seconds of a processor.
 	baseWork  = 8 << 30
 	workShare = 4 << 10
 
-	// nodeWeight is about what a value needs besides its text, in bytes.
+	// nodeWeight estimates the memory, in bytes, of a value besides its text.
 	nodeWeight = 64
 
-	// maxCopied bounds what patches and replacements that copy may make of one object, in bytes. An API server takes no more
-	// than 3 MiB of text, and objects of that size hold what no patch copies.
+	// maxCopied is the limit, in bytes, for an object that patches and replacements copy into. An API server takes at most 3 MiB
+	// of text, and the contents of objects of that size are not copied by patches.
 	maxCopied = 2 << 20
 
-	// scanWork is the work of looking at an object without changing it.
+	// scanWork is the work of scanning an object without changing it.
 	scanWork = 1 << 10
 
-	// readWork and byteWork are the work of reading a file, and each byte of it.
+	// readWork is the work of reading a file, byteWork that of each byte in it.
 	readWork = 64 << 10
 	byteWork = 64
 
-	// keyWork is the work of comparing two keys of a mapping where kustomize resolves anchors.
+	// keyWork is the work of comparing two keys of a mapping when kustomize resolves anchors.
 	keyWork = 8
 )
 
-// Budget bounds what the builds of a run need, in proportion to what they read: the files that they read, the work that they
-// do, and the memory that their objects need. It may be used by several goroutines.
+// Budget limits the builds of a run in proportion to the size of their input: their work, and the memory of their objects. It may
+// be used by several goroutines.
 type Budget struct {
 	mu   sync.Mutex
 	seen map[string]bool
 	read int64 // bytes of different files
 	work int64
-	kept int64 // bytes of what remains of the builds
+	kept int64 // bytes of results that are kept
 	err  error
 	end  func(error)
 }
 
-// NewBudget returns the budget of a run. When it is exhausted, end is called, once.
+// NewBudget returns the budget of a run. When it is exhausted, it calls end once.
 func NewBudget(end func(error)) *Budget { return &Budget{seen: map[string]bool{}, end: end} }
 
-// ExhaustedError is a build that needs more than the budget of its run.
+// ExhaustedError is the error of a build that exceeds the budget of its run.
 type ExhaustedError struct {
-	what string // is built
+	what string // the name of the build
 	need string
 }
 
@@ -60,19 +60,19 @@ func (e *ExhaustedError) Error() string {
 	return fmt.Sprintf("%s: the kustomize build was given up: it needs more than %s", e.what, e.need)
 }
 
-// Hint says what such builds have in common.
+// Hint returns the usual causes.
 func (e *ExhaustedError) Hint() string {
 	return "look for replacements and patches that copy their own copies, for a base that is included many times, and for variables that are built from each other"
 }
 
-// Failure returns the error of the build that needed more than there was; nil is the rule.
+// Failure returns the error of the build that exceeded the budget, usually nil.
 func (b *Budget) Failure() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.err
 }
 
-// Read counts a file that is read. What the builds may need grows with each file once.
+// Read counts a file that is read. Each file raises the limits once.
 func (b *Budget) Read(what, path string, size int) error {
 	b.mu.Lock()
 	if !b.seen[path] {
@@ -83,7 +83,7 @@ func (b *Budget) Read(what, path string, size int) error {
 	return b.Work(what, readWork+byteWork*int64(size))
 }
 
-// Keep counts what remains of a build.
+// Keep counts memory that the result of a build keeps.
 func (b *Budget) Keep(what string, weight int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *Budget) Keep(what string, weight int64) error {
 	return b.holds(what, 0)
 }
 
-// Work counts work that is about to be done.
+// Work counts work before it is done.
 func (b *Budget) Work(what string, units int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,7 +102,7 @@ func (b *Budget) Work(what string, units int64) error {
 	return b.err
 }
 
-// Fits checks that the objects of a build, or what is made of a text for a while, fit in beside what remains of builds.
+// Fits checks that the objects of a build, or temporary values, fit into memory beside the results that are kept.
 func (b *Budget) Fits(what string, weight int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,8 +130,8 @@ func (b *Budget) fail(what, need string) {
 	}
 }
 
-// weight is about what an object needs in memory, and the work of going through it: kustomize finds the fields of a mapping and
-// the items of a list one after the other.
+// weight estimates the memory of an object, and the work of a pass over it: kustomize searches the fields of a mapping and the
+// items of a list one by one.
 type weight struct{ memory, work int64 }
 
 func (w *weight) add(n *yaml.Node) {
@@ -153,7 +153,7 @@ func weightOf(n *yaml.Node) weight {
 	return w
 }
 
-// WeightOf is about what a decoded value needs in memory, in bytes. Text that values share counts as often.
+// WeightOf estimates the memory, in bytes, of a decoded value. Text that several values share counts each time.
 func WeightOf(v any) int64 {
 	switch v := v.(type) {
 	case string:

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBudget counts what all builds of a run keep and do, in proportion to what they read.
+// TestBudget counts the memory and work of all builds of a run, in proportion to their input.
 func TestBudget(t *testing.T) {
 	for _, test := range []struct {
 		read, weight, work int64
@@ -25,7 +25,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestAnchored refuses a file whose anchors take far more work to resolve than it is long.
+// TestAnchored refuses a file whose anchors need far more work than its length suggests.
 func TestAnchored(t *testing.T) {
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &a {" + strings.Repeat("a: b, ", 2000) + "}\nmore: ["
 	for aliases, refused := range map[int]bool{1: false, 1000: true} {
@@ -38,7 +38,7 @@ func TestAnchored(t *testing.T) {
 	}
 }
 
-// TestEqualKeys refuses an object whose equal keys take far more memory than it has, also as a plugin in place.
+// TestEqualKeys refuses an object whose equal keys need far more memory than the object, also as an inline plugin.
 func TestEqualKeys(t *testing.T) {
 	head := "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: a}\nlabels: {"
 	for text, refused := range map[string]bool{

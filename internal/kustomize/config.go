@@ -21,7 +21,7 @@ import (
 //go:embed defaults.json
 var defaultsText []byte
 
-// config says which fields the transformers of kustomize work on.
+// config lists the fields that the transformers of kustomize work on.
 type config struct {
 	NamePrefix        types.FsSlice   `json:"namePrefix,omitempty"`
 	NameSuffix        types.FsSlice   `json:"nameSuffix,omitempty"`
@@ -42,7 +42,7 @@ type nameReference struct {
 	Referrers types.FsSlice `json:"fieldSpecs,omitempty"`
 }
 
-// defaults are what is embedded. They are shared, and not changed.
+// defaults is the embedded configuration. It is shared and must not be changed.
 type defaults struct {
 	config
 	OrderFirst []string `json:"orderFirst"`
@@ -52,7 +52,7 @@ type defaults struct {
 var defaultConfig = sync.OnceValue(func() *defaults {
 	d := &defaults{}
 	if err := json.Unmarshal(defaultsText, d); err != nil {
-		panic(err) // it is tested
+		panic(err) // a test decodes it
 	}
 	d.sort()
 	return d
@@ -77,7 +77,7 @@ func (c *config) sort() {
 	})
 }
 
-// merged returns both. Neither is changed.
+// merged returns a new configuration with the fields of both.
 func (c *config) merged(other *config) (*config, error) {
 	if c == other {
 		return c, nil
@@ -216,10 +216,10 @@ func (r *crdReader) read(name string, path, way []string) error {
 	return nil
 }
 
-// maxReferences bounds how many schemas may do no more than refer to each other. kustomize would follow them for ever.
+// maxReferences is the limit of schemas that only refer to each other in a chain. kustomize would follow a cycle for ever.
 const maxReferences = 100
 
-// checkSchema refuses a schema that refers to itself, and no properties lie between. kustomize reports other mistakes.
+// checkSchema returns an error for a schema that refers to itself without properties in between. kustomize reports other errors.
 func checkSchema(text []byte) error {
 	var root any
 	if yaml.Unmarshal(text, &root) != nil {
@@ -257,7 +257,7 @@ func checkReferences(root, v any) error {
 	return nil
 }
 
-// referred is the schema at a JSON pointer, nil for none.
+// referred returns the schema at a JSON pointer, nil if it is missing.
 func referred(root any, reference string) map[string]any {
 	_, pointer, _ := strings.Cut(reference, "#")
 	for step := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {

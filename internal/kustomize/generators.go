@@ -13,7 +13,7 @@ import (
 
 type generator struct {
 	resmap.Generator
-	index  int // of its entry, where that is a plugin
+	index  int // of its entry, for a plugin
 	file   string
 	origin *resource.Origin
 }
@@ -77,7 +77,7 @@ func (t *target) generate(a *accumulator) error {
 	return nil
 }
 
-// absorb adds what was generated, in place of the object of that name or as a part of it.
+// absorb adds a generated object. According to its behavior, it replaces the object of that name or is merged with it.
 func (a *accumulator) absorb(r *resource.Resource) error {
 	id, behavior := r.CurId(), r.Behavior()
 	changes := behavior == types.BehaviorMerge || behavior == types.BehaviorReplace
@@ -126,7 +126,7 @@ func (a *accumulator) absorb(r *resource.Resource) error {
 	return nil
 }
 
-// configured is the origin of what a field of the kustomization makes or changes, nil if that is not written.
+// configured returns the origin of objects that a field of the kustomization makes or changes, nil if origins are not written.
 func (t *target) configured(kind string) *resource.Origin {
 	if t.origin == nil {
 		return nil

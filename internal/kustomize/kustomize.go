@@ -1,6 +1,6 @@
-// Package kustomize builds a directory as kustomize does, in time that grows with the number of objects. Each change of an object
-// is made by kustomize's own transformers and filters; the order in which they run, and what finds objects by their
-// identities, is in this package. It knows nothing of Flux, runs no plugins, and asks no network.
+// Package kustomize builds a directory as kustomize does, in time that grows with the number of objects. kustomize's own
+// transformers and filters change the objects; this package decides their order and finds objects by their identities. It
+// does not know Flux, runs no plugins, and uses no network.
 package kustomize
 
 import (
@@ -33,14 +33,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// maxObjects bounds how many objects a build may give.
+// maxObjects is the limit of objects in the result of a build.
 const maxObjects = 50_000
 
-// maxRead bounds what one build may read, in bytes. A base that is used in many ways is read as often.
+// maxRead is the limit, in bytes, of files that a build reads. A base counts as often as it is included.
 const maxRead = 128 << 20
 
-// Object is an object that was built, and the file that it comes from: for a generated one the kustomization file, by the names
-// that lead to it.
+// Object is a built object with its file: for a generated object the kustomization file. The path of the file follows the names
+// in the kustomizations.
 type Object struct {
 	File string
 	res  *resource.Resource
@@ -50,12 +50,12 @@ type Object struct {
 type Build struct {
 	Source  Source
 	Budget  *Budget
-	What    string         // is built, for errors
-	Patched func(PatchUse) // called after each patch with a target, nil for nothing
+	What    string         // the name of the build, for errors
+	Patched func(PatchUse) // called after each patch with a target; may be nil
 
 	ctx     context.Context
 	factory *resmap.Factory
-	files   map[*resource.Resource]string // that objects come from
+	files   map[*resource.Resource]string // of objects
 	read    int                           // bytes
 }
 
@@ -64,21 +64,21 @@ type PatchUse struct {
 	File   string // the kustomization file
 	Index  int    // in patches, of the kustomization that the Source returned
 	Target types.Selector
-	Fitted bool          // an object fitted the target
-	Near   []resid.ResId // some of the objects that there were, where none fitted
+	Fitted bool          // an object matched the target
+	Near   []resid.ResId // some of the objects, if no object matched
 }
 
-// maxNear bounds the objects that are named for a patch that none fitted.
+// maxNear is the limit of objects that are listed for a patch without a matching object.
 const maxNear = 200
 
-// PanicError is what a library panicked with. It must not cost other builds theirs.
+// PanicError is a panic of a library as an error, so that other builds still have results.
 type PanicError struct{ Value any }
 
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("internal error, please report it: %v", e.Value)
 }
 
-// Guard returns what f does. A panic in it is a PanicError.
+// Guard calls f and returns its results. It returns a panic in f as a PanicError.
 func Guard[T any](f func() (T, error)) (value T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -88,7 +88,7 @@ func Guard[T any](f func() (T, error)) (value T, err error) {
 	return f()
 }
 
-// Run builds a directory with a kustomization, which it may change. The file is that of the kustomization, where it is or would be.
+// Run builds a directory with a kustomization, which it may change. file is the path of the kustomization file, which may be missing.
 func (b *Build) Run(ctx context.Context, dir, file string, k *types.Kustomization) ([]Object, error) {
 	return Guard(func() ([]Object, error) { return b.run(ctx, dir, file, k) })
 }
@@ -125,7 +125,7 @@ func (b *Build) run(ctx context.Context, dir, file string, k *types.Kustomizatio
 	return a.cleaned(k.BuildMetadata)
 }
 
-// finish does what is done once all names are known.
+// finish runs the final steps, when all names are known.
 func (a *accumulator) finish() error {
 	h := builtins.NewHashTransformerPlugin()
 	if err := h.Config(resmap.NewPluginHelpers(nil, nil, a.factory, nil), nil); err != nil {
@@ -157,7 +157,7 @@ func (a *accumulator) finish() error {
 	return a.recount()
 }
 
-// order sorts the objects if the kustomization says so.
+// order sorts the objects if the kustomization has sort options.
 func (a *accumulator) order(o *types.SortOptions) error {
 	switch {
 	case o == nil:
@@ -207,7 +207,7 @@ func (a *accumulator) order(o *types.SortOptions) error {
 	return a.unique("SortOrderTransformer: Failed to append to resources: " + duplicateText)
 }
 
-// cleaned removes what kustomize notes of objects while it builds.
+// cleaned removes the annotations that kustomize adds during a build.
 func (a *accumulator) cleaned(metadata []string) ([]Object, error) {
 	if slices.Contains(metadata, types.ManagedByLabelOption) {
 		t := &builtins.LabelTransformerPlugin{
@@ -236,7 +236,7 @@ func (a *accumulator) cleaned(metadata []string) ([]Object, error) {
 	return found, a.budget.Keep(a.what, a.sum)
 }
 
-// Parse reads objects. No two of them may be called the same.
+// Parse reads objects. It returns an error if two have the same identity.
 func (b *Build) Parse(text []byte) ([]*resource.Resource, error) {
 	m := newObjects(b.What, b.Budget)
 	var err error
@@ -253,8 +253,8 @@ func (b *Build) Parse(text []byte) ([]*resource.Resource, error) {
 	return m.list, m.unique(duplicateText)
 }
 
-// Objects reads objects of a file. kustomize resolves the anchors of all that it reads, and compares the keys of each mapping
-// with each other on the way; a text without any is read without that.
+// Objects reads the objects of a file. kustomize resolves anchors in every text, and compares all keys of each mapping to do so.
+// A text without anchors is read without that.
 func (b *Build) Objects(text []byte) ([]*resource.Resource, error) {
 	list, err := b.objects(text)
 	for _, r := range list {
@@ -280,12 +280,12 @@ func (b *Build) objects(text []byte) ([]*resource.Resource, error) {
 	return factory.SliceFromBytes(text)
 }
 
-// maxEqual bounds how many pairs of equal keys an object has: where kustomize decodes it, each takes a message.
+// maxEqual is the limit of pairs of equal keys in an object: kustomize writes a message for each pair when it decodes the object.
 const maxEqual = 10_000
 
 var errEqual = fmt.Errorf("more than %d pairs of equal keys in mappings", maxEqual)
 
-// equal counts the pairs of equal keys in mappings that need more memory than the mapping.
+// equal returns the number of pairs of equal keys, in mappings with many keys only.
 func equal(n *yaml.Node) (pairs int) {
 	if n.Kind == yaml.MappingNode && len(n.Content) > 32 {
 		seen := make(map[string]int, len(n.Content)/2)
@@ -310,7 +310,7 @@ func isList(n *kyaml.RNode) bool {
 // YAML returns the text of an object.
 func (o Object) YAML() ([]byte, error) { return o.res.AsYAML() }
 
-// Content decodes an object. kustomize would write it as YAML and read that again.
+// Content decodes an object. kustomize would write it as YAML and parse that again.
 func (o Object) Content() (map[string]any, error) {
 	asWritten(o.res.YNode())
 	value, err := decoded(o.res.YNode(), true)
@@ -325,8 +325,8 @@ func (o Object) Content() (map[string]any, error) {
 	return content, utiljson.Unmarshal(text, &content)
 }
 
-// decoded is a node without anchors as the library decodes it, which compares the keys of a mapping with each other. Keys of the
-// root are read as texts.
+// decoded returns a node without anchors as the library decodes it, which compares all keys of a mapping. Keys of the root are
+// read as strings.
 func decoded(n *yaml.Node, root bool) (any, error) {
 	var err error
 	switch n.Kind {
@@ -365,7 +365,7 @@ func decoded(n *yaml.Node, root bool) (any, error) {
 	return value, n.Decode(&value)
 }
 
-// asWritten makes texts of values that are quoted: a merge leaves the style of a value, and its new type is lost where it is
+// asWritten turns quoted values into strings: a merge keeps the style of a value, and quotes hide its new type when it is
 // written.
 func asWritten(n *yaml.Node) {
 	if n == nil {
@@ -380,7 +380,7 @@ func asWritten(n *yaml.Node) {
 	}
 }
 
-// setSchema sets the schema of the whole process as the kustomization names it.
+// setSchema sets the schema of the whole process to the one that the kustomization names.
 func (t *target) setSchema(first bool) error {
 	var text []byte
 	if path, ok := t.k.OpenAPI["path"]; ok {

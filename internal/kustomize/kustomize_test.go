@@ -19,7 +19,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// textsOf are files below a directory /k, which is not the root: kustomizations may name what is beside it.
+// textsOf returns files below a directory /k, which is not the root: kustomizations may name files beside it.
 func textsOf(files map[string]string) Texts {
 	t := Texts{}
 	for name, text := range files {
@@ -89,7 +89,7 @@ func byKustomize(t *testing.T, texts Texts) (contents []map[string]any, err erro
 	return contents, nil
 }
 
-// same compares a build with that of kustomize. It returns the error of the latter.
+// same compares a build with that of kustomize, and returns kustomize's error.
 func same(t *testing.T, texts Texts) error {
 	t.Helper()
 	want, wantErr := byKustomize(t, texts)
@@ -124,8 +124,8 @@ func text(objects []map[string]any) string {
 	return b.String()
 }
 
-// TestScenarios builds what testdata holds, each file a tree of files, and compares it with what kustomize makes of it. The
-// comment of a file that begins with "error" is of one that kustomize refuses.
+// TestScenarios builds the trees in testdata, one in each file, and compares the result with kustomize's. A comment that begins
+// with "error" marks a tree that kustomize refuses.
 func TestScenarios(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -150,8 +150,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestManyKeys counts what a comparison of each key with every other one would allocate: the YAML library makes a text for each
-// two that are equal.
+// TestManyKeys counts the allocations of a comparison of all keys with each other: the YAML library makes a message for each
+// equal pair.
 func TestManyKeys(t *testing.T) {
 	allocated := func(keys int) float64 {
 		object := Object{res: objectsOf(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"+strings.Repeat("  key: value\n", keys))[0]}
@@ -166,7 +166,7 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// TestDecoded holds what is decoded against the library.
+// TestDecoded compares decoded values with the library's.
 func TestDecoded(t *testing.T) {
 	for _, text := range []string{
 		"a: {b: [c, 1, 1.5, ~, true, yes, '1', \"\", !!str 2, !x y, 0o17, 017, 0xff, 1_000, 2020-01-01, !!binary YQ==, 18446744073709551615]}",

@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// Source is where a build reads.
+// Source is the file system of a build.
 type Source interface {
 	// Kustomization returns the kustomization of a directory, and the path of its file. A build does not change it.
 	Kustomization(dir string) (*types.Kustomization, string, error)
 	// Directory returns the path of a directory without links. For another path it returns an error.
 	Directory(path string) (string, error)
-	// ReadFile reads a file. Text that YAML aliases blow up is an error of it.
+	// ReadFile reads a file. It returns an error for text that YAML aliases expand too much.
 	ReadFile(path string) ([]byte, error)
-	// Check fails for text in place that YAML aliases blow up.
+	// Check returns an error for inline text that YAML aliases expand too much.
 	Check(text []byte) error
 }
 
-// loader reads files by their names in a kustomization. It never asks a network.
+// loader reads files by their names in a kustomization. It never uses a network.
 type loader struct {
 	build    *Build
 	root     string // without links
@@ -42,7 +42,7 @@ func (l *loader) path(name string) string {
 	return filepath.Join(l.root, filepath.FromSlash(name))
 }
 
-// AddressError is an address where a path belongs.
+// AddressError is the error of an address in place of a path.
 type AddressError struct {
 	Field   string // of the kustomization, "" if not known
 	Address string
@@ -50,12 +50,12 @@ type AddressError struct {
 
 func (e *AddressError) Error() string { return "only files of the repository are read" }
 
-// EntryError is the error of an entry of a kustomization file that a build goes through, or of the file.
+// EntryError is the error of an entry in a kustomization file, or of the file.
 type EntryError struct {
 	File  string // the kustomization file
 	Field string // "" for the file
 	Index int    // in the list of the field, of the kustomization that the Source returned
-	Path  string // the file that the entry names, "" for none
+	Path  string // the file that the entry names, may be ""
 	Err   error
 }
 
@@ -63,7 +63,7 @@ func (e *EntryError) Error() string { return e.Err.Error() }
 
 func (e *EntryError) Unwrap() error { return e.Err }
 
-// entry returns an error as that of an entry, unless it comes from an entry further down.
+// entry wraps an error in an EntryError, unless it already has one.
 func (t *target) entry(err error, field string, i int, path string) error {
 	if _, known := errors.AsType[*EntryError](err); err == nil || known {
 		return err
@@ -74,7 +74,7 @@ func (t *target) entry(err error, field string, i int, path string) error {
 	return &EntryError{filepath.Join(t.at, t.file), field, i, path, err}
 }
 
-// placed returns the error of an entry of a field: of an address, where it stands.
+// placed adds the field and index of an entry to the error of an address.
 func placed(err error, field string, i int) error {
 	if address, ok := errors.AsType[*AddressError](err); ok {
 		at := fmt.Sprintf("%s[%d]", field, i)
@@ -99,7 +99,7 @@ func (l *loader) Load(name string) ([]byte, error) {
 
 func (l *loader) New(name string) (ifc.Loader, error) { return l.directory(name) }
 
-// directory is the loader of a directory that is included. It is neither one of those that include it, nor above one of them.
+// directory returns the loader of an included directory. It returns an error for a directory that contains one of those including it.
 func (l *loader) directory(name string) (*loader, error) {
 	if name == "" {
 		return nil, errors.New("new root cannot be empty")

@@ -15,25 +15,24 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// objects is the list of resources that the transformers of kustomize work on. kustomize's own list compares each resource with all
-// others wherever it looks for one; this one finds them by their identity. Methods that nothing calls are missing:
-// the interface that is embedded is nil.
+// objects is the list of resources that the transformers of kustomize work on. kustomize's own list compares all resources in each
+// search; this one has an index by identity. It lacks methods that are never called: the embedded interface is nil.
 type objects struct {
 	resmap.ResMap
-	what   string // is built, for errors
+	what   string // the name of the build, for errors
 	budget *Budget
 	list   []*resource.Resource
 
-	current map[identity]*resource.Resource   // by what they are called, nil if not known
-	ever    map[identity][]*resource.Resource // by what they are or were called, nil if not known
+	current map[identity]*resource.Resource   // by current identity, nil if not known
+	ever    map[identity][]*resource.Resource // by current and former identities, nil if not known
 
 	weights map[*resource.Resource]weight
 	sum     int64 // of their memory
 	touched map[*resource.Resource]bool
-	all     bool // of them were touched
+	all     bool // all of them were touched
 	fixed   bool // identities do not change
 
-	selected int // how many objects selectors selected so far
+	selected int // how many objects were selected so far
 }
 
 type identity struct{ group, version, kind, namespace, name string }
@@ -56,7 +55,7 @@ func (m *objects) byCurrent() map[identity]*resource.Resource {
 	return m.current
 }
 
-// find returns the objects that are or were called by an identity, in their order.
+// find returns the objects that have or had an identity, in their order.
 func (m *objects) find(id resid.ResId) []*resource.Resource {
 	if m.ever == nil {
 		m.ever = make(map[identity][]*resource.Resource, len(m.list))
@@ -86,7 +85,7 @@ func (m *objects) touch(list ...*resource.Resource) {
 	}
 }
 
-// recount counts what became of the objects that were touched, and fails if it is too much.
+// recount updates the weights of the touched objects, and returns an error if they exceed the budget.
 func (m *objects) recount() error {
 	list := m.list
 	if !m.all {
@@ -117,7 +116,7 @@ func (m *objects) count(r *resource.Resource) error {
 	return m.budget.Fits(m.what, m.sum)
 }
 
-// copied counts what became of an object into which something was copied, and refuses what only copies of copies give.
+// copied updates the weight of an object after a copy into it. It returns an error for a size that only copies of copies reach.
 func (m *objects) copied(r *resource.Resource, before weight) error {
 	if err := m.count(r); err != nil {
 		return err
@@ -128,7 +127,7 @@ func (m *objects) copied(r *resource.Resource, before weight) error {
 	return nil
 }
 
-// spend counts work on objects that is about to be done: what each takes, and units on top.
+// spend counts work on objects before it is done: a pass over each, and additional units for each.
 func (m *objects) spend(list []*resource.Resource, units int64) error {
 	var work int64
 	for _, r := range list {
@@ -144,7 +143,7 @@ func (m *objects) Resources() []*resource.Resource {
 	return slices.Clone(m.list)
 }
 
-// Append adds an object. There may be none that is called the same.
+// Append adds an object. It returns an error if the list has an object with the same identity.
 func (m *objects) Append(r *resource.Resource) error {
 	id := r.CurId()
 	index := m.byCurrent()
@@ -169,13 +168,13 @@ func (m *objects) appendAll(list []*resource.Resource) error {
 	return m.recount()
 }
 
-// GetMatchingResourcesByCurrentId is what only the NamespaceTransformer calls, for each object that it moved, to find another
-// one of that identity. transform looks for those once, at the end.
+// GetMatchingResourcesByCurrentId is called by the NamespaceTransformer only, for each object that it moved, to find another
+// object with the same identity. transform checks that once, at the end.
 func (m *objects) GetMatchingResourcesByCurrentId(resmap.IdMatcher) []*resource.Resource {
 	return []*resource.Resource{nil}
 }
 
-// GetMatchingResourcesByAnyId returns the objects that have or had an identity that matches.
+// GetMatchingResourcesByAnyId returns the objects with a current or former identity that matches.
 func (m *objects) GetMatchingResourcesByAnyId(matches resmap.IdMatcher) []*resource.Resource {
 	var found []*resource.Resource
 	for _, r := range m.list {
@@ -187,7 +186,7 @@ func (m *objects) GetMatchingResourcesByAnyId(matches resmap.IdMatcher) []*resou
 	return found
 }
 
-// GetById returns the only object that is or was called by an identity.
+// GetById returns the only object that has or had an identity.
 func (m *objects) GetById(id resid.ResId) (*resource.Resource, error) {
 	if !m.fixed {
 		m.forget()
@@ -204,7 +203,7 @@ func (m *objects) GetById(id resid.ResId) (*resource.Resource, error) {
 	return found[0], m.spend(found, scanWork)
 }
 
-// Select returns the objects that a selector selects, by what they are called or were at first.
+// Select returns the objects that a selector matches, by their current or original identity.
 func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
 	if err := m.budget.Work(m.what, int64(len(m.list))*scanWork); err != nil {
 		return nil, err
@@ -247,10 +246,10 @@ func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
 	return found, m.spend(found, 0)
 }
 
-// expressionWork is the work of a step of an expression for each byte of a text.
+// expressionWork is the work for each step of an expression and byte of a text.
 const expressionWork = 16
 
-// stepsIn counts the steps of expressions for each byte of a text. To compare with a mere text is part of a scan.
+// stepsIn returns the number of steps of expressions for each byte of a text. A comparison with plain text is part of a scan.
 func stepsIn(expressions ...string) int {
 	steps := 0
 	for _, expression := range expressions {
@@ -261,7 +260,7 @@ func stepsIn(expressions ...string) int {
 	return steps
 }
 
-// matching counts the work of matching expressions with identities.
+// matching counts the work of matching expressions against identities.
 func (m *objects) matching(steps int, ids ...resid.ResId) error {
 	length := 0
 	for _, id := range ids {
@@ -270,7 +269,7 @@ func (m *objects) matching(steps int, ids ...resid.ResId) error {
 	return m.budget.Work(m.what, expressionWork*int64(steps)*int64(length))
 }
 
-// ApplySmPatch merges a patch with the objects that were selected.
+// ApplySmPatch merges a patch with the selected objects.
 func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resource) error {
 	cost := weightOf(patch.YNode())
 	var left []*resource.Resource
@@ -306,7 +305,7 @@ func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resourc
 	return m.unique(duplicateText)
 }
 
-// patchFor returns a copy of a patch as kustomize merges it with objects of a kind.
+// patchFor returns the copy of a patch that kustomize merges with objects of a kind.
 func patchFor(gvk resid.Gvk, patch *resource.Resource) (*resource.Resource, error) {
 	own := patch.DeepCopy()
 	if err := own.CopyMergeMetaDataFieldsFrom(patch); err != nil {
@@ -319,7 +318,7 @@ func patchFor(gvk resid.Gvk, patch *resource.Resource) (*resource.Resource, erro
 
 const duplicateText = "may not add resource with an already registered id: %s"
 
-// DuplicateError is an object that comes from two places.
+// DuplicateError is the error of two objects with the same identity.
 type DuplicateError struct {
 	format string
 	id     resid.ResId
@@ -327,7 +326,7 @@ type DuplicateError struct {
 
 func (e *DuplicateError) Error() string { return fmt.Sprintf(e.format, e.id) }
 
-// unique fails if two objects are called the same.
+// unique returns an error if two objects have the same identity.
 func (m *objects) unique(message string) error {
 	m.forget()
 	m.current = make(map[identity]*resource.Resource, len(m.list))
@@ -376,7 +375,7 @@ func (m *objects) dropEmpty() {
 	})
 }
 
-// grouped divides the objects by their namespaces, except those that belong into none.
+// grouped returns the objects by namespace, except cluster-scoped ones.
 func (m *objects) grouped(idOf func(*resource.Resource) resid.ResId) map[string][]*resource.Resource {
 	groups := map[string][]*resource.Resource{}
 	for _, r := range m.list {

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// patchTransformer patches objects. Strategic merge patches are left to kustomize's transformer; JSON patches are parsed once, and
-// one that copies is applied in steps, because each copy may double an object.
+// patchTransformer patches objects. kustomize's transformer applies strategic merge patches. JSON patches are parsed once, and
+// those with copy operations are applied in steps, because each copy may double an object.
 type patchTransformer struct {
 	resmap.TransformerPlugin
 	source  Source
 	target  *types.Selector
 	options *types.PatchArgs
-	steps   []string // of a JSON patch, each up to a copy
+	steps   []string // of a JSON patch, each ends with a copy or the patch
 }
 
 // Config reads the configuration of a PatchTransformer or PatchJson6902Transformer.
@@ -81,12 +81,12 @@ func (p *patchTransformer) Config(h *resmap.PluginHelpers, text []byte) error {
 	return nil
 }
 
-// keepsIdentities reports whether the patch cannot change what an object is called, nor what it was.
+// keepsIdentities reports whether the patch cannot change the current or former identities of objects.
 func (p *patchTransformer) keepsIdentities() bool {
 	return len(p.steps) == 0 && p.options == nil && p.target == nil
 }
 
-// Transform patches the objects that the patch is for.
+// Transform patches the objects that the target matches.
 func (p *patchTransformer) Transform(list resmap.ResMap) error {
 	m, ok := list.(*objects)
 	if !ok || len(p.steps) == 0 {
@@ -108,7 +108,7 @@ func (p *patchTransformer) Transform(list resmap.ResMap) error {
 }
 
 func (p *patchTransformer) apply(m *objects, r *resource.Resource) error {
-	if !slices.ContainsFunc(r.PrevIds(), r.CurId().Equals) { // kustomize keeps each as often as there are patches
+	if !slices.ContainsFunc(r.PrevIds(), r.CurId().Equals) { // kustomize adds one for each patch
 		r.StorePreviousId()
 	}
 	noted := kioutil.GetInternalAnnotations(&r.RNode)

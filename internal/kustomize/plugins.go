@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ErrNoHelm is what kustomize answers where it may not run helm.
+// ErrNoHelm is the error with which kustomize refuses to run helm.
 var ErrNoHelm = errors.New("trouble configuring builtin HelmChartInflationGenerator: must specify --enable-helm")
 
 func (t *target) configure(kind string, p resmap.Configurable, c any) error {
@@ -34,7 +34,7 @@ func (t *target) helpers() *resmap.PluginHelpers {
 	return resmap.NewPluginHelpers(t.loader, provider.NewDefaultDepProvider().GetFieldValidator(), t.factory, types.DisabledPluginConfig())
 }
 
-// transformers lists what the fields of a kustomization do, in the order of kustomize.
+// transformers returns the transformers for the fields of a kustomization, in the order of kustomize.
 func (t *target) transformers(c *config) ([]transformer, error) {
 	k := t.k
 	var list []transformer
@@ -128,7 +128,7 @@ type plugin struct {
 	origin *resource.Origin
 }
 
-// plugins reads the configurations of plugins: in place, in files and in directories. Those that kustomize has itself are made.
+// plugins reads the configurations of plugins, inline, in files and in directories, and makes the built-in plugins of kustomize.
 func (t *target) plugins(field string, entries []string) ([]plugin, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -200,7 +200,7 @@ func refusedPlugin(r *resource.Resource) error {
 	return types.NewErrOnlyBuiltinPluginsAllowed(r.OrgId().Kind)
 }
 
-// newPlugin makes a plugin that kustomize has itself; nil is any other.
+// newPlugin returns a built-in plugin of kustomize, nil for any other plugin.
 func newPlugin(gvk resid.Gvk, s Source) resmap.Configurable {
 	if gvk.Group != "" || gvk.Version != konfig.BuiltinPluginApiVersion {
 		return nil

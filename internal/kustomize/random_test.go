@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestAtRandom builds random trees and overlays, and compares what comes out with what kustomize makes of them.
+// TestAtRandom builds random trees and overlays, and compares the result with kustomize's.
 func TestAtRandom(t *testing.T) {
 	const trees = 60
 	failed := 0
@@ -27,7 +27,7 @@ func TestAtRandom(t *testing.T) {
 	}
 }
 
-// TestLinear builds twice as many objects with about twice as many allocations: nothing compares each with all others.
+// TestLinear builds twice as many objects with about twice as many allocations: objects are not compared with all other objects.
 func TestLinear(t *testing.T) {
 	for name, fields := range map[string]string{
 		"namespace":  "namespace: apps\n",
@@ -68,8 +68,8 @@ func TestLinear(t *testing.T) {
 	}
 }
 
-// TestManyPatches applies twice as many patches to an object with about twice as much memory: what each remembers of the object
-// does not grow with those before it.
+// TestManyPatches applies twice as many patches to an object with about twice as much memory: the memory of a patch does not
+// depend on the number of earlier ones.
 func TestManyPatches(t *testing.T) {
 	allocated := func(n int) uint64 {
 		texts := textsOf(map[string]string{
@@ -99,7 +99,7 @@ func (t onDisk) Directory(path string) (string, error) {
 	return path, nil
 }
 
-// randomTree is a kustomization k with up to three bases. Most of it is as people write it.
+// randomTree returns a kustomization k with up to three bases. Most of it is realistic.
 func randomTree(random *rand.Rand) map[string]string {
 	oneOf := func(list ...string) string { return list[random.IntN(len(list))] }
 	seldom := func(list ...string) string {
@@ -152,7 +152,7 @@ func randomTree(random *rand.Rand) map[string]string {
 	return files
 }
 
-// randomOverlay is a kustomization k that patches a base, which may patch one of its own.
+// randomOverlay returns a kustomization k that patches a base, which may itself patch a base.
 func randomOverlay(random *rand.Rand) map[string]string {
 	g := &overlayGenerator{random}
 	files := map[string]string{}
@@ -230,7 +230,7 @@ func (g *overlayGenerator) patches(files map[string]string, dir string) {
 	files[dir+"/kustomization.yaml"] += "patches:\n" + list
 }
 
-// merged is a strategic merge patch.
+// merged returns a strategic merge patch.
 func (g *overlayGenerator) merged() string {
 	kind, name := "HelmRelease", "a"
 	switch g.random.IntN(8) {
@@ -258,7 +258,7 @@ func (g *overlayGenerator) merged() string {
 	return text + "data:\n  x: " + g.choose("~", "b", "'no'") + "\n" + g.seldom("---\n"+g.merged())
 }
 
-// operations is a JSON patch.
+// operations returns a JSON patch.
 func (g *overlayGenerator) operations() string {
 	var list []string
 	for range 1 + g.random.IntN(3) {

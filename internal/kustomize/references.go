@@ -14,7 +14,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// referredAnnotation is where kustomize notes which objects refer to one. Nothing reads it.
+// referredAnnotation is the annotation in which kustomize records referring objects. It is never read.
 const referredAnnotation = "internal.config.kubernetes.io/refBy"
 
 func (a *accumulator) updateReferences() error {
@@ -75,7 +75,7 @@ func (a *accumulator) updateOne(r *resource.Resource, named map[string][]int) er
 	return nil
 }
 
-// mentions finds the objects that had a name which is the text of a value.
+// mentions finds the objects whose former name is a value in a node.
 func mentions(n *yaml.Node, named map[string][]int, found map[int]bool) {
 	if n == nil {
 		return
@@ -104,7 +104,7 @@ func (a *accumulator) referable(r *resource.Resource, mentioned []int) (*objects
 	return c, nil
 }
 
-// namespacesOf are the namespaces of the service accounts that a RoleBinding names.
+// namespacesOf returns the namespaces of the service accounts that a RoleBinding names.
 func namespacesOf(r *resource.Resource) (map[string]bool, error) {
 	if r.GetKind() != "RoleBinding" {
 		return nil, nil
@@ -166,10 +166,10 @@ func (a *accumulator) resolveVars() error {
 	return a.recount()
 }
 
-// maxVariables bounds what vars may make of the objects that refer to them, in bytes.
+// maxVariables is the limit, in bytes, of the values that vars add to objects.
 const maxVariables = 32 << 20
 
-// variablesIn counts what may be references to vars.
+// variablesIn returns the number of possible references to vars.
 func variablesIn(n *yaml.Node) int64 {
 	if n == nil {
 		return 0

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// replacementTransformer copies fields from one object to others, one field after the other: each may double what it copies.
+// replacementTransformer copies fields of an object to other objects, field by field: each copy may double the copied value.
 type replacementTransformer struct{ list []types.Replacement }
 
-// Config reads the replacements, in place or from files.
+// Config reads the replacements, inline or from files.
 func (p *replacementTransformer) Config(h *resmap.PluginHelpers, text []byte) error {
 	var c struct {
 		Replacements []types.ReplacementField `json:"replacements"`
@@ -62,7 +62,7 @@ func (p *replacementTransformer) Config(h *resmap.PluginHelpers, text []byte) er
 	return nil
 }
 
-// Transform replaces.
+// Transform applies the replacements.
 func (p *replacementTransformer) Transform(list resmap.ResMap) error {
 	m, ok := list.(*objects)
 	if !ok {
@@ -78,7 +78,7 @@ func (p *replacementTransformer) Transform(list resmap.ResMap) error {
 	return nil
 }
 
-// stepsOf divides a replacement into those of one field. A part of a value is read before it may change, so that stays one.
+// stepsOf splits a replacement into steps of one field. With a delimiter it stays whole: parts are read before values change.
 func stepsOf(r types.Replacement) []types.Replacement {
 	if r.Source == nil || r.Source.Options != nil && r.Source.Options.Delimiter != "" {
 		return []types.Replacement{r}
@@ -151,7 +151,7 @@ func (m *objects) replace(r types.Replacement) error {
 	return m.budget.Work(m.what, work)
 }
 
-// valueOf finds the object that a replacement copies from, and the weight of what it copies. kustomize reports what is wrong.
+// valueOf returns the source object of a replacement and the weight of the copied value. kustomize reports errors.
 func (m *objects) valueOf(r types.Replacement) (*resource.Resource, int64) {
 	if r.Source == nil {
 		if r.SourceValue == nil {

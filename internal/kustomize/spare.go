@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// spared are the fields that were taken out of an object while a patch is merged with it. kustomize visits each field of an
-// object, whatever the patch says, and parses each plain text as YAML 1.1: with long values that is most of the work.
+// spared holds fields that were removed from an object while a patch is merged with it. kustomize visits each field of an object
+// for every patch, and parses each plain text as YAML 1.1: with long values that is most of the work.
 type spared struct{ mappings []sparedMapping }
 
 type sparedMapping struct {
@@ -17,8 +17,8 @@ type sparedMapping struct {
 	taken map[*yaml.Node]bool // keys
 }
 
-// spare takes out of an object what a patch does not name and merging does not change: texts, numbers and the like, and mappings
-// of nothing else. Nulls and lists stay. Identities do, too: the caller reads them, and may set them.
+// spare removes fields from an object that a patch does not name and a merge does not change: scalars, and mappings of only such
+// fields. Nulls and lists stay. Identities stay too: the caller reads them, and may set them.
 func spare(object, patch *yaml.Node) *spared {
 	s := &spared{}
 	if object.Kind == yaml.MappingNode && patch.Kind == yaml.MappingNode && !hasDirective(patch) {
@@ -27,7 +27,7 @@ func spare(object, patch *yaml.Node) *spared {
 	return s
 }
 
-// take takes fields out of a mapping, of which a patch is nil if it does not name it. It reports whether nothing is left.
+// take removes fields from a mapping; patch is nil if the patch does not name it. It reports whether the mapping is empty now.
 func (s *spared) take(object, patch *yaml.Node, except ...string) bool {
 	m := sparedMapping{node: object, was: object.Content, taken: map[*yaml.Node]bool{}}
 	var left []*yaml.Node
@@ -60,7 +60,7 @@ func (s *spared) takes(key, value, patch *yaml.Node, except []string) bool {
 	return s.take(value, named) && !known
 }
 
-// restore puts back what was taken out, where it was, once the patch is merged.
+// restore restores the removed fields at their places after the merge.
 func (s *spared) restore() {
 	for _, m := range s.mappings {
 		values := make(map[*yaml.Node]*yaml.Node, len(m.node.Content)/2)
@@ -96,7 +96,7 @@ func fieldOf(mapping *yaml.Node, name string) (value *yaml.Node, found bool) {
 	return nil, false
 }
 
-// hasDirective reports whether a patch says how it is merged with a mapping, as in $patch: replace.
+// hasDirective reports whether a patch has a directive for merging a mapping, as in $patch: replace.
 func hasDirective(patch *yaml.Node) bool {
 	for i := 0; i < len(patch.Content); i += 2 {
 		if strings.HasPrefix(patch.Content[i].Value, "$") {
