@@ -16,14 +16,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/render"
 )
 
-// A Cluster is one of those in the manifests.
+// A Cluster is a cluster of the manifests.
 type Cluster struct {
 	*render.Cluster
 	Name  string // "" without a cluster directory
-	Shown string // its name where the input has several, else ""
+	Shown string // its name if the input has several clusters, else ""
 }
 
-// begins is the directory that a cluster begins in, "" for none.
+// begins returns the directory that a cluster begins in, may be "".
 func (c *Cluster) begins() string {
 	if c.Cluster == nil {
 		return ""
@@ -44,7 +44,7 @@ func clustersOf(r *render.Renderer) []*Cluster {
 	return list
 }
 
-// clusterName is a directory as seen from the root of its repository, or from the working directory if it is in none.
+// clusterName returns a directory relative to the root of its repository, or to the working directory outside of a repository.
 func clusterName(dir string) string {
 	if dir == "" {
 		return ""
@@ -63,7 +63,7 @@ func clusterName(dir string) string {
 	return filepath.ToSlash(rel)
 }
 
-// Choose keeps the clusters that the options name.
+// Choose returns the clusters that match the options.
 func (o *Options) Choose(clusters []*Cluster) ([]*Cluster, error) {
 	if len(o.Clusters) == 0 {
 		return clusters, nil
@@ -85,7 +85,7 @@ func (o *Options) Choose(clusters []*Cluster) ([]*Cluster, error) {
 	return slices.DeleteFunc(slices.Clone(clusters), func(c *Cluster) bool { return !chosen[c] }), nil
 }
 
-// NamesOf are the names of clusters.
+// NamesOf returns the names of clusters.
 func NamesOf(clusters []*Cluster) []string {
 	var names []string
 	for _, c := range clusters {
@@ -94,9 +94,9 @@ func NamesOf(clusters []*Cluster) []string {
 	return names
 }
 
-// Since narrows the options to the files that changed since a revision of the repository that is named, as if these were given as arguments:
-// all clusters of the repository count that they are part of. If files are gone, everything that was named counts, because what they
-// are part of is not known. It returns false if nothing changed. No revision leaves the options as they are.
+// Since narrows the options to the files that changed since a revision of the named repository, as if these files were arguments:
+// then all clusters with such files count. If files were removed, their clusters are not known, and the options stay as they are.
+// Since returns false if nothing changed. Without a revision it does not change the options.
 func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, error) {
 	wrong := func(err error, advice string) error {
 		return &exit.UsageError{Option: "changed-since", Value: revision, Err: err, Advice: advice}

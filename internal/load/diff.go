@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
-// Diff describes the edits of a file. Lines that may contain a password are not shown around an edit, and masked in one.
+// Diff returns the diff of the edits of a file. Lines that may contain a password are hidden around an edit, and masked in it.
 func (l *Reader) Diff(file *rewrite.File, before *edit.File, after []byte) []byte {
 	private := PrivateLinesOf(before)
 	name := strings.TrimPrefix(filepath.ToSlash(file.Name), "/")
@@ -33,13 +33,13 @@ func (l *Reader) Diff(file *rewrite.File, before *edit.File, after []byte) []byt
 	return []byte(l.Console.Secrets().Text(text))
 }
 
-// PrivateLines are the lines of a file that may contain a password, counted from 1, and whether all of a line may be one.
+// PrivateLines holds the lines of a file that may contain a password, from 1. The value is true if the whole line may be one.
 type PrivateLines map[int]bool
 
-// PrivateLinesOf finds them.
+// PrivateLinesOf finds the private lines of a file.
 func PrivateLinesOf(file *edit.File) PrivateLines {
 	private := PrivateLines{}
-	if lines := file.LoneReturns(); lines > 0 { // diffs have other lines
+	if lines := file.LoneReturns(); lines > 0 { // lines in diffs are different
 		private.hide(1, lines, true)
 	}
 	for _, d := range file.Documents() {
@@ -60,7 +60,7 @@ func (p PrivateLines) Mask(line int, text string) string {
 	return auth.RedactText(manifest.MaskedLine(text))
 }
 
-// Shown returns a value that stands in a line if it may be shown.
+// Shown returns a value in a line, or a placeholder if it must not be shown.
 func (p PrivateLines) Shown(line int, text, value string) string {
 	if strings.Contains(p.Mask(line, text), value) {
 		return value
@@ -68,19 +68,19 @@ func (p PrivateLines) Shown(line int, text, value string) string {
 	return conceal.Hidden
 }
 
-// firstKey matches a line that is not empty, and in it what stands before the value of its first key.
+// firstKey matches a line that is not empty, with a group for the text before the value of its first key.
 var firstKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\s*(?:- +)*(?:[\w./-]+:[ \t]+)?)\S(?:[^\r\n]|\r[^\n])*`)
 })
 
-// hide hides lines. Of the first, whole says whether more than the values of such keys is hidden.
+// hide hides lines. whole reports whether the first line is hidden entirely, and not only in the values of sensitive keys.
 func (p PrivateLines) hide(first, last int, whole bool) {
 	for line := first; line <= max(first, last); line++ {
 		p[line] = p[line] || whole || line > first
 	}
 }
 
-// visit looks through a value whose last line is given.
+// visit hides private lines in a value; last is the last line of the value.
 func (p PrivateLines) visit(d *edit.Document, n *yaml.Node, last int) {
 	switch {
 	case n == nil:

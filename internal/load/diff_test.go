@@ -13,8 +13,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
-// FuzzPrivateLines holds that no line with the value of a Secret, or of a field that is called as a password is, is shown,
-// whatever stands before it and however it is written.
+// FuzzPrivateLines checks that no line with the value of a Secret, or of a field named like a password, is shown, in any
+// context and notation.
 func FuzzPrivateLines(f *testing.F) {
 	const canary = "hunter2hunter2"
 	secrets := []string{
@@ -50,7 +50,7 @@ func FuzzPrivateLines(f *testing.F) {
 	})
 }
 
-// TestPrivateLines: what is masked is the value of a line, and what is beside it is not hidden with it.
+// TestPrivateLines masks the values of lines, and does not hide the lines beside them.
 func TestPrivateLines(t *testing.T) {
 	text := "a: one\nspec:\n  password: two\n  after: three\nenv:\n- name: API_TOKEN\n  value: four\n- name: plain\n  value: five\nlist:\n- |\n  kind: Secret\n  data: six\n- seven\n---\n" +
 		"kind: Secret\nmetadata: {name: a}\n---\nkind: Secret\ndata:\n  k: eight\n---\na: [\nnine\n"
@@ -74,7 +74,7 @@ func TestPrivateLines(t *testing.T) {
 	}
 }
 
-// TestDiff: around an edit no line is shown that may contain a password, others are, and an edit of one is shown without it.
+// TestDiff hides lines around an edit that may contain a password, shows other lines, and masks passwords in edited lines.
 func TestDiff(t *testing.T) {
 	const before = "list:\n- https://user:hunter2@host.test/x\n- old\n- plain\n"
 	name := filepath.Join(t.TempDir(), "a.yaml")

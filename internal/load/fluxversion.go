@@ -12,16 +12,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Distribution is the Flux that the objects are for.
+// Distribution holds the versions of Flux that serve the objects.
 type Distribution struct {
-	versions []admission.FluxVersion // one, but where the input installs several
-	said     string                  // what says so, "" for what is taken without being said
+	versions []admission.FluxVersion // a single one unless the input installs several
+	said     string                  // the file that installs it, "" for an assumed version
 	given    bool                    // by the options
-	option   string                  // that gives it
+	option   string                  // the option that sets it
 }
 
-// distribution is that of the options, else what the input installs, else the newest known. Of a version in the input that
-// cannot be read nothing follows.
+// distribution returns the version in the options, else the versions that the input installs, else the newest known one. It
+// ignores versions in the input that it cannot parse.
 func (o *Options) distribution(set *manifest.Set) (*Distribution, error) {
 	if o.FluxVersion != "" {
 		v, err := admission.ParseFlux(o.FluxVersion)
@@ -46,7 +46,7 @@ func (o *Options) distribution(set *manifest.Set) (*Distribution, error) {
 	return d, nil
 }
 
-// Serve is what the Flux that serves most makes of an object: where there are several, no one knows which is its own.
+// Serve returns how Flux serves an object. If there are several versions, it takes the best answer: any may be the object's.
 func (d *Distribution) Serve(o *manifest.Object) (admission.FluxVersion, admission.Serving) {
 	var best admission.Serving
 	version := d.versions[0]
@@ -59,7 +59,7 @@ func (d *Distribution) Serve(o *manifest.Object) (admission.FluxVersion, admissi
 	return version, best
 }
 
-// Judge is the finding about the API version of an object, if there is one.
+// Judge returns the finding about the API version of an object, if any.
 func (d *Distribution) Judge(o *manifest.Object) (finding.Finding, bool) {
 	if o.Origin != nil {
 		return finding.Finding{}, false
@@ -99,8 +99,8 @@ func (d *Distribution) hint(v admission.FluxVersion, s admission.Serving) string
 	return fmt.Sprintf("%s, or say %s %s if that is what the cluster runs", upgrade, d.option, s.Fits)
 }
 
-// refuse is the error of an object that a Flux which was named does not serve. Nothing else is refused for its version
-// where something is fetched: the object is converted, as it would be in an older cluster.
+// refuse returns an error for an object that the given version of Flux does not serve. Without a given version, a fetch does not
+// refuse objects for their API version: it converts them, as an older cluster would.
 func (d *Distribution) refuse(o *manifest.Object) error {
 	if v, s := d.Serve(o); d.given && s.Known && !s.Served {
 		return admission.NotServed(o, d.refusal(o, v, s), d.hint(v, s))
@@ -108,7 +108,7 @@ func (d *Distribution) refuse(o *manifest.Object) error {
 	return nil
 }
 
-// Replace replaces what admission says of every old API version by what is known of that of an object.
+// Replace replaces admission's findings about deprecated API versions by the finding for the version of Flux.
 func (d *Distribution) Replace(o *manifest.Object, found []finding.Finding) []finding.Finding {
 	found = slices.DeleteFunc(found, func(f finding.Finding) bool { return f.Code == finding.DeprecatedVersion })
 	if f, ok := d.Judge(o); ok {

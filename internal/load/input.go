@@ -15,42 +15,42 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Input is what a command works on: the manifests of one cluster, and those of their objects
-// that the options select. Reading.Input makes it; what is found out about it is added by the goroutine of the command.
+// Input is the input of a command: the manifests of one cluster, and the selection of objects by the options. Reading.Input makes
+// it; only the goroutine of the command adds to it.
 type Input struct {
 	Set       *manifest.Set
-	Cluster   string   // its name where there are several, else ""
+	Cluster   string   // its name if there are several, else ""
 	Called    string   // its name, "" without a cluster directory
 	Begins    string   // the directory that it begins in
-	Loose     bool     // it is about files that nothing applies
-	Unreached []string // files that nothing applies, of all clusters
+	Loose     bool     // it is about files that are not applied
+	Unreached []string // files that are not applied in any cluster
 	Rendered  *render.Result
 	Inventory *inventory.Inventory
 	table     reconcile.Table // the kinds of a run
 	Selectors []Selector
 	Namespace string
-	Brought   map[store.Key]bool // selected because what is rendered needs them
+	Brought   map[store.Key]bool // selected because rendered objects need them
 	Shard     Shard
 	Reported  map[*manifest.Object]bool // rejections that were printed
 	unusable  []*manifest.Object        // objects that could not be built
 	*Distribution
-	Code int // of what went wrong while reading and judging
+	Code int // exit code of reading and checking
 
 	*common
-	validating bool // nothing is reported before all objects are judged
-	// Found are errors that may block other objects and, if the input is validated, what else was found.
+	validating bool // report findings only when all objects are checked
+	// Found holds errors that may block other objects and, if the input is validated, all other findings.
 	Found []finding.Finding
 }
 
-// common is what the inputs of a run share: one for each cluster.
+// common is the part that the inputs of a run share.
 type common struct {
 	Options *Options
 	Dirs    []string        // that were named
-	noted   map[string]bool // printed lines: files beside the input, what the renderer says, what cannot be read
+	noted   map[string]bool // printed lines: files beside the input, messages of the renderer, read errors
 	Ignores finding.Ignores
 }
 
-// once reports whether a line was not printed yet.
+// once reports whether a line was not printed before.
 func (c *common) once(line string) bool {
 	if c.noted[line] {
 		return false
@@ -59,12 +59,12 @@ func (c *common) once(line string) bool {
 	return true
 }
 
-// Wanted reports whether an object is selected by namespace and arguments, and in the part that the run is about.
+// Wanted reports whether an object is selected by namespace and arguments, and is in the run's shard.
 func (in *Input) Wanted(obj *manifest.Object) bool {
 	return in.Selected(obj) && (in.Shard.has(obj) || in.Brought[inventory.KeyOf(obj)])
 }
 
-// Asked reports whether an object of any kind is.
+// Asked reports whether an object of any kind is selected by namespace and arguments.
 func (in *Input) Asked(obj *manifest.Object) bool {
 	if obj.ReferenceOnly || in.Namespace != "" && in.Namespace != obj.Namespace {
 		return false
@@ -72,7 +72,7 @@ func (in *Input) Asked(obj *manifest.Object) bool {
 	return len(in.Selectors) == 0 || slices.ContainsFunc(in.Selectors, func(s Selector) bool { return s.Matches(obj) })
 }
 
-// Replaceable are the objects that a directory may stand in for: those of the input, and the
+// Replaceable returns the objects that a directory may replace: those of the input, and the
 // sources beside it that the selected charts refer to.
 func (in *Input) Replaceable() []*manifest.Object {
 	objects := slices.Clone(in.Inventory.Objects())
@@ -115,12 +115,12 @@ func (in *Input) Kinds() string {
 	return "the input holds " + strings.Join(kinds, ", ")
 }
 
-// maxSources bounds the way from an object to where it comes from: a HelmRelease has
-// a HelmChart, and that a source.
+// maxSources is the limit of sources in a chain: a HelmRelease has
+// a HelmChart, and that has a source.
 const maxSources = 4
 
-// SourcesOf lists what an object comes from, the farthest first. A source that is
-// missing is reported when the object is reconciled.
+// SourcesOf returns the sources of an object, the farthest first. It skips a missing source, which
+// is reported when the object is reconciled.
 func (in *Input) SourcesOf(adm *admission.Admitted, rejected func(*inventory.RejectedError)) []*admission.Admitted {
 	var sources []*admission.Admitted
 	for range maxSources {
@@ -142,7 +142,7 @@ func (in *Input) SourcesOf(adm *admission.Admitted, rejected func(*inventory.Rej
 	return sources
 }
 
-// WithSources admits objects, each behind what it comes from, each once. What is rejected is left out, and reported elsewhere.
+// WithSources admits objects, each once and after its sources. It leaves out rejected objects, which are reported elsewhere.
 func (in *Input) WithSources(objects ...*manifest.Object) (list []*admission.Admitted) {
 	seen := map[*manifest.Object]bool{}
 	for _, obj := range objects {
@@ -160,7 +160,7 @@ func (in *Input) WithSources(objects ...*manifest.Object) (list []*admission.Adm
 	return list
 }
 
-// WithoutLoose leaves out the input of files that nothing applies.
+// WithoutLoose returns the inputs except the one for files that are not applied.
 func WithoutLoose(inputs []*Input) []*Input {
 	return slices.DeleteFunc(inputs, func(in *Input) bool { return in.Loose })
 }

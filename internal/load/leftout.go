@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// ReportLeftOut reports which Flux kinds of the inputs take no part in a run.
+// ReportLeftOut reports the Flux kinds in the inputs that a run skips.
 func (l *Reader) ReportLeftOut(inputs ...*Input) {
 	var parts []string
 	for _, s := range skippedOf(inputs) {
@@ -23,15 +23,15 @@ func (l *Reader) ReportLeftOut(inputs ...*Input) {
 	if len(parts) == 0 {
 		return
 	}
-	// A warning to people, who should know, and a note to a reader who judges the input: nothing is wrong with it.
+	// Print a warning, but keep only a note in reports, as the input is valid.
 	text := "skipped " + strings.Join(parts, ", ") + ": not supported yet"
 	f := validate.New(nil, finding.LeftOut, text, "", manifest.Excerpt{})
 	l.Console.Keep(f)
 	l.Console.About(console.LevelWarning, console.Subject{}, text, f)
 }
 
-// skippedOf counts what was skipped in several clusters. A kind counts as often as in the cluster that has most of it: they
-// share files.
+// skippedOf counts the skipped objects of several clusters. A kind counts as often as in the cluster with most of its objects,
+// because clusters share files.
 func skippedOf(inputs []*Input) []manifest.KindCount {
 	var all []manifest.KindCount
 	for _, in := range inputs {
@@ -47,14 +47,14 @@ func skippedOf(inputs []*Input) []manifest.KindCount {
 	return all
 }
 
-// rejectSource reports a source that is rejected, unless that is reported anyway.
+// rejectSource reports a rejected source, unless the source is itself wanted and reported as such.
 func (l *Reader) rejectSource(in *Input, r *inventory.RejectedError) {
 	if !in.Wanted(r.Object) {
 		l.Reject(in, r.Object, r.Err)
 	}
 }
 
-// Reject reports the causes for which the API server would not store an object.
+// Reject reports why the API server would refuse an object.
 func (l *Reader) Reject(in *Input, obj *manifest.Object, err error) {
 	if in.Reported[obj] {
 		return
@@ -70,7 +70,7 @@ func (l *Reader) Reject(in *Input, obj *manifest.Object, err error) {
 	l.found(in, found...)
 }
 
-// found records errors that may block other objects: they are reported with these.
+// found records errors that may block other objects, and reports them with these.
 func (l *Reader) found(in *Input, found ...finding.Finding) {
 	in.Found = append(in.Found, found...)
 	if in.validating {
@@ -90,8 +90,8 @@ func (l *Reader) ReportWarnings(in *Input, adm *admission.Admitted) {
 	}
 }
 
-// reportRendered prints what the renderer has to say, but what validate judges with the
-// rest.
+// reportRendered prints the renderer's messages. When validating, it keeps the findings
+// for validate.
 func (l *Reader) reportRendered(in *Input) {
 	for _, obj := range in.Rendered.Judged {
 		in.Ignores.Add(obj.Kind, obj.Namespace, obj.Name, obj.Ignores())
@@ -127,7 +127,7 @@ func (l *Reader) reportRendered(in *Input) {
 			continue
 		}
 		if f.Code == finding.DependencyCycle {
-			in.Ignores.Silences(f) // a comment at any member counts for all of them
+			in.Ignores.Silences(f) // a comment at any member silences the cycle
 		}
 		reported = append(reported, f.AsWarning())
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// A NoObjectError is an argument that fits no object of the inputs.
+// A NoObjectError is the error of an argument that matches no object of the inputs.
 type NoObjectError struct {
 	Selector Selector
-	Next     *Selector // the argument behind it, nil for none
-	Inputs   []*Input  // nil for what an artifacts directory has recorded
+	Next     *Selector // the next argument, may be nil
+	Inputs   []*Input  // nil for the records of an artifacts directory
 }
 
 func (e *NoObjectError) Error() string {
@@ -27,36 +27,36 @@ func (e *NoObjectError) Error() string {
 	return e.Selector.Text + ": no such object in the input"
 }
 
-// An UnusableError is an argument that fits an object which cannot be used. Why was reported.
+// An UnusableError is the error of an argument that matches an object with an error, which was reported.
 type UnusableError struct {
 	Selector Selector
-	Code     int // exit code of what was reported
+	Code     int // exit code of the reported error
 }
 
 func (e *UnusableError) Error() string { return e.Selector.Text + ": the object cannot be used" }
 
-// A NothingSelectedError is an input of which nothing is selected.
+// A NothingSelectedError is the error of an input without selected objects.
 type NothingSelectedError struct{ Input *Input }
 
 func (e *NothingSelectedError) Error() string {
-	if e.Input.Code == exit.Usage && !e.Elsewhere() { // which is an error that was reported
+	if e.Input.Code == exit.Usage && !e.Elsewhere() { // the error was reported
 		return "nothing selected: not all of the input could be read"
 	}
 	return "nothing selected: " + e.Input.Kinds()
 }
 
-// Elsewhere reports whether the input has objects, and none of them in the namespace that is selected.
+// Elsewhere reports whether the input has objects, but only outside of the selected namespace.
 func (e *NothingSelectedError) Elsewhere() bool {
 	in := e.Input
 	return in.Namespace != "" && len(in.Selectors) == 0 && slices.ContainsFunc(in.Inventory.Objects(), reconcile.Kinds().Supports)
 }
 
-// NothingSelected is the usage error for an input of which nothing is selected.
+// NothingSelected returns the usage error for an input without selected objects.
 func (in *Input) NothingSelected() error {
 	return &exit.UsageError{Err: &NothingSelectedError{in}}
 }
 
-// CheckSelected returns a usage error if a selector fits no object, or if the selection is empty and may not be.
+// CheckSelected returns a usage error if a selector matches no object, or if the selection is empty and must not be.
 func (o *Options) CheckSelected(inputs []*Input) error {
 	if err := CheckSelectors(inputs); err != nil {
 		return err
@@ -66,14 +66,14 @@ func (o *Options) CheckSelected(inputs []*Input) error {
 			return nil
 		}
 		if len(in.Selectors) == 0 && in.Code == exit.Failed && len(in.Set.Objects()) == 0 {
-			return nil // why there is none was reported
+			return nil // the reason was reported
 		}
 	}
 	return inputs[0].NothingSelected()
 }
 
-// CheckSelectors returns a usage error if a selector fits no object of the inputs, or objects of several API groups, and an
-// UnusableError if none of those that they fit can be used.
+// CheckSelectors returns a usage error if a selector matches no object, or objects of several API groups. It returns an
+// UnusableError if all matching objects have errors.
 func CheckSelectors(inputs []*Input) error {
 	selectors := inputs[0].Selectors
 	var unusable *UnusableError
@@ -106,8 +106,8 @@ func CheckSelectors(inputs []*Input) error {
 	return unusable
 }
 
-// CheckJudged returns a usage error for inputs with nothing to check: a check of nothing does not pass. Files that are
-// arguments may be of any kind, as a hook passes them.
+// CheckJudged returns a usage error if the inputs have nothing to check: an empty check must not pass. Files that are
+// arguments may be of any kind, because hooks pass all of them.
 func (o *Options) CheckJudged(inputs []*Input) error {
 	offered := len(o.Offered) > 0 && len(o.Names) == 0
 	for _, in := range inputs {
@@ -122,8 +122,8 @@ func (o *Options) CheckJudged(inputs []*Input) error {
 	return inputs[0].NothingSelected()
 }
 
-// KindsBelow counts the objects that a run works on in the directories below those that were named: "2 HelmChart", and so on. It
-// is empty if these were read, or if there is no such object.
+// KindsBelow counts the objects for a run in subdirectories of the named directories: "2 HelmChart", and so on. The result
+// is empty if the subdirectories were read, or have no such objects.
 func (o *Options) KindsBelow(ctx context.Context, in *Input) []string {
 	if o.Recursive || len(in.Dirs) == 0 {
 		return nil

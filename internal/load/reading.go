@@ -1,5 +1,5 @@
-// Package load reads the manifests of a command: it finds their clusters, builds each, and selects what the command is about.
-// It reports what is wrong with them, and knows no flags.
+// Package load reads the manifests of a command: it finds their clusters, builds each, and selects the objects.
+// It reports errors in them, and does not know flags.
 package load
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Options say what is read, which clusters of it count, and what of these is selected.
+// Options select the files to read, their clusters, and the objects.
 type Options struct {
 	Names            []string // files, directories and patterns, - for standard input
 	Offered          []string // files that need not be manifests
@@ -32,31 +32,31 @@ type Options struct {
 	Recursive        bool
 	Clusters         []string // names or patterns, nil for all
 	Selectors        []Selector
-	Namespace        string // nothing else is selected, "" for all
+	Namespace        string // select only this namespace, "" for all
 	DefaultNamespace string
 	SameNamespace    bool
 	FluxVersion      string
-	FluxOption       string // how the user gives FluxVersion, for advice
+	FluxOption       string // the user's option for FluxVersion, for advice
 	Untrusted        bool
 	Shard            Shard
-	Validating       bool // rejections are findings like others
-	AllowEmpty       bool // nothing need be selected
+	Validating       bool // rejections are reported like other findings
+	AllowEmpty       bool // the selection may be empty
 	Variables        map[string]string
 	Unset            render.Unset
 	Sources          []Source
 }
 
-// A Reader reads manifests for the runs of one command, and reports what is wrong with them.
+// A Reader reads manifests for the runs of one command, and reports errors in them.
 type Reader struct {
 	Console *console.Console
 	Getenv  func(string) string
 	Stdin   io.Reader
 
-	Unusable   int // objects that cannot be distinguished, or are of no kind
+	Unusable   int // objects that are duplicates, or without a kind
 	Unreadable int // files
 }
 
-// A Reading is what was read for a run, before its clusters are built.
+// A Reading holds the files of a run, before its clusters are built.
 type Reading struct {
 	reader   *Reader
 	o        *Options
@@ -66,8 +66,8 @@ type Reading struct {
 	common   *common
 }
 
-// Inputs reads the manifests, and makes an input of each cluster in them that the options select. What cannot
-// be read is reported and makes the exit code 2; the rest goes on.
+// Inputs reads the manifests, and returns an input for each selected cluster. It reports files that
+// cannot be read, which make the exit code 2, and continues with the other files.
 func (l *Reader) Inputs(ctx context.Context, o *Options) ([]*Input, error) {
 	r, err := l.Choose(ctx, o, nil)
 	if err != nil {
@@ -105,8 +105,8 @@ func (l *Reader) Inputs(ctx context.Context, o *Options) ([]*Input, error) {
 
 type fetcher func(c *render.Cluster, needs []render.Need, known *manifest.Build) []render.Source
 
-// Choose reads the manifests, and finds the clusters that the options choose. Sources that are not here are got by a function,
-// nil for none.
+// Choose reads the manifests and selects the clusters. get fetches missing sources, and
+// may be nil.
 func (l *Reader) Choose(ctx context.Context, o *Options, get fetcher) (*Reading, error) {
 	r := l.Read(ctx, o, get)
 	var err error
@@ -116,8 +116,8 @@ func (l *Reader) Choose(ctx context.Context, o *Options, get fetcher) (*Reading,
 	if len(r.Clusters) > 1 {
 		names := NamesOf(r.Clusters)
 		l.Console.Info(console.Subject{}, fmt.Sprintf("%d clusters, each checked separately: %s", len(names), console.Few(names)))
-		if !o.Validating { // the command validate does that by itself
-			l.Console.Divide(names) // findings that several clusters have in common are printed once
+		if !o.Validating { // the command validate does that itself
+			l.Console.Divide(names) // print findings of several clusters once
 		}
 	}
 	return r, nil
@@ -146,7 +146,7 @@ func (l *Reader) Read(ctx context.Context, o *Options, get fetcher) *Reading {
 	return &Reading{l, o, in, renderer, clustersOf(renderer), named}
 }
 
-// rendering are the choices for kustomizations and variables.
+// rendering returns the options for the renderer.
 func (l *Reader) rendering(o *Options, get fetcher) render.Options {
 	var sources []render.Source
 	for _, s := range o.Sources {
@@ -174,7 +174,7 @@ func (l *Reader) rendering(o *Options, get fetcher) render.Options {
 	}
 }
 
-// Result builds the cluster. It returns an error if that needs more than there may be.
+// Result builds the cluster. It returns an error if the build exceeds the budget.
 func (c *Cluster) Result(ctx context.Context) (*render.Result, error) {
 	result := c.Build()
 	if err := c.Exhausted(); err != nil && ctx.Err() == nil {
@@ -183,7 +183,7 @@ func (c *Cluster) Result(ctx context.Context) (*render.Result, error) {
 	return result, nil
 }
 
-// Known makes an input of what was built, and reports nothing. What cannot be used of the files is returned, too.
+// Known returns an input of built objects without reporting anything. It also returns the errors of files and objects.
 func (r *Reading) Known(ctx context.Context, of *Cluster, rendered *render.Result) (*Input, []error, error) {
 	o, console := r.o, r.reader.Console
 	set, failures := r.files.Set(rendered.Build)
@@ -206,12 +206,12 @@ func (r *Reading) Known(ctx context.Context, of *Cluster, rendered *render.Resul
 	if !o.Validating {
 		inventory.Refuse(func(obj *manifest.Object) error {
 			if obj.Group() == manifest.ImageGroup {
-				return nil // it is only read here, in any version
+				return nil // only read, in any version
 			}
 			return flux.refuse(obj)
 		})
 	}
-	if slices.ContainsFunc(set.Objects(), (*manifest.Object).Tainted) { // HelmCharts are called by their releases
+	if slices.ContainsFunc(set.Objects(), (*manifest.Object).Tainted) { // HelmCharts have the names of their releases
 		console.ConcealNames(inventory.Objects())
 	}
 	return &Input{
@@ -221,7 +221,7 @@ func (r *Reading) Known(ctx context.Context, of *Cluster, rendered *render.Resul
 	}, failures, nil
 }
 
-// Input makes an input of what was built, and reports what is wrong with that.
+// Input returns an input of built objects, and reports its errors.
 func (r *Reading) Input(ctx context.Context, of *Cluster, rendered *render.Result) (*Input, error) {
 	l := r.reader
 	l.Console.In(of.Shown)
@@ -276,7 +276,7 @@ func inputCode(err error) int {
 	return exit.Usage
 }
 
-// reportLinks warns of links that were not followed.
+// reportLinks warns of links that are not followed.
 func (l *Reader) reportLinks(in *Input, links []manifest.Link) {
 	for _, link := range links {
 		if !in.once("link " + link.Name) {
@@ -291,7 +291,7 @@ func (l *Reader) reportLinks(in *Input, links []manifest.Link) {
 	}
 }
 
-// expansionsOf are the artifacts of generators with a pathPattern, as far as the files show them.
+// expansionsOf returns the artifacts of generators with a pathPattern, as far as the files show them.
 func expansionsOf(rendered *render.Result) map[string][]inventory.Expansion {
 	expansions := map[string][]inventory.Expansion{}
 	for _, e := range rendered.Expansions {
@@ -301,13 +301,13 @@ func expansionsOf(rendered *render.Result) map[string][]inventory.Expansion {
 	return expansions
 }
 
-// StoredKey is the key by which an object has its files: a name that came from a Secret is another one there.
+// StoredKey returns the key of an object's files in a store: there, a name from a Secret is replaced.
 func StoredKey(obj *manifest.Object) store.Key {
 	namespace, name := obj.StoredAs()
 	return store.NewKey(obj.Kind, namespace, name)
 }
 
-// RenameStored has the files of such objects called by those keys.
+// RenameStored renames the files of objects whose names are replaced.
 func RenameStored(inv *inventory.Inventory, st *store.Store) {
 	for _, obj := range inv.Objects() {
 		if key, stored := store.NewKey(obj.Kind, obj.Namespace, obj.Name), StoredKey(obj); key != stored {

@@ -17,11 +17,11 @@ import (
 // Selector is one [KIND/][NAMESPACE/]NAME argument. An empty field matches all.
 type Selector struct {
 	Text, Kind, Namespace, Name string
-	// anyGroup is a kind without its API group: that of whatever is called so.
+	// anyGroup is true for a kind without its API group.
 	anyGroup bool
 }
 
-// setKind takes the first part of an argument for a kind, if it is one.
+// setKind sets the kind to the first part of an argument, if that is a kind.
 func (s *Selector) setKind(text string) bool {
 	kind, ok := KindNamed(text)
 	if ok {
@@ -30,12 +30,12 @@ func (s *Selector) setKind(text string) bool {
 	return ok
 }
 
-// Fits reports whether objects of a kind may be meant.
+// Fits reports whether the selector can match objects of a kind.
 func (s Selector) Fits(kind string) bool {
 	return s.Kind == "" || s.Kind == kind || s.anyGroup && s.Kind == manifest.BareKind(kind)
 }
 
-// Ambiguous is the usage error for a kind of several API groups, where the objects of more than one would be selected.
+// Ambiguous returns a usage error if a kind without API group matches objects of several groups.
 func (s Selector) Ambiguous(objects []*manifest.Object) error {
 	var called []string
 	for _, obj := range objects {
@@ -55,8 +55,8 @@ func (s Selector) Ambiguous(objects []*manifest.Object) error {
 	}
 }
 
-// ParseSelector reads an argument. The first of two segments is a kind if it is
-// one (or its plural or short name, in any case, with or without the API group),
+// ParseSelector parses an argument. The first of two segments is a kind if it
+// names one (or its plural or short name, in any case, with or without the API group),
 // else a namespace.
 func ParseSelector(text string) (Selector, error) {
 	parts := strings.Split(text, "/")
@@ -83,7 +83,7 @@ func ParseSelector(text string) (Selector, error) {
 	return s, nil
 }
 
-// KindNamed finds a kind of a run, or one of those whose policies are followed.
+// KindNamed returns a kind of a run, or an image kind whose policies are followed.
 func KindNamed(name string) (string, bool) {
 	if kind, ok := reconcile.Kinds().Named(name); ok {
 		return kind, true
@@ -103,13 +103,13 @@ func (s Selector) Matches(obj *manifest.Object) bool {
 		s.Name == obj.Name
 }
 
-// A Source is a directory that stands in for a source.
+// A Source is a directory that replaces a source.
 type Source struct {
 	Selector
 	Dir string
 }
 
-// Rendered is the same for the renderer.
+// Rendered converts the source for the renderer.
 func (s Source) Rendered() render.Source {
 	return render.Source{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Dir: s.Dir}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// A Shard is a part of a selection; Count is 0 for all of it.
+// A Shard is a part of a selection; with Count 0 it is the whole selection.
 type Shard struct{ Index, Count int }
 
-// has reports whether an object is in the part. What follows from another object is where that is. The answer depends on the
-// identity of the object alone: whatever else there is, it stays where it is.
+// has reports whether an object is in the shard. A derived object is in the shard of its origin. The result depends only on the
+// identity of the object: other objects do not move it.
 func (s Shard) has(obj *manifest.Object) bool {
 	if s.Count < 2 {
 		return true
@@ -37,13 +37,13 @@ func identityOf(obj *manifest.Object) string {
 	return store.NewKey(obj.Kind, obj.Namespace, obj.Name).String()
 }
 
-// Selected reports whether an object is selected, in whichever part.
+// Selected reports whether an object is selected, in any shard.
 func (in *Input) Selected(obj *manifest.Object) bool {
-	judged := in.validating && obj.Group() == manifest.ImageGroup // those take no part in a run
+	judged := in.validating && obj.Group() == manifest.ImageGroup // images take no part in a run
 	return (in.table.Supports(obj) || judged) && (in.Asked(obj) || in.Brought[inventory.KeyOf(obj)])
 }
 
-// BeginShard takes back what an artifacts directory says of an earlier run.
+// BeginShard removes the shard record of an earlier run from an artifacts directory.
 func (in *Input) BeginShard(st *store.Store) error {
 	if in.Shard.Count == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (in *Input) EndShard(ctx context.Context, st *store.Store, results []*recon
 	return st.WriteShard(ctx, store.Shard{Index: in.Shard.Index, Count: in.Shard.Count, Selection: in.selectionDigest()})
 }
 
-// selectionDigest is equal for inputs of which the same objects are selected.
+// selectionDigest returns a digest of the selected objects.
 func (in *Input) selectionDigest() string {
 	var names []string
 	for _, obj := range in.Inventory.Objects() {
@@ -73,7 +73,7 @@ func (in *Input) selectionDigest() string {
 	return godigest.FromString(strings.Join(names, "\n")).String()
 }
 
-// ReportShard says how much of the selection the shard is.
+// ReportShard prints the shard's part of the selection.
 func (l *Reader) ReportShard(in *Input) {
 	if in.Shard.Count == 0 {
 		return

@@ -22,15 +22,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// admittedAtOnce is how many objects are admitted before the context is looked at.
+// admittedAtOnce is how many objects are admitted between checks of the context.
 const admittedAtOnce = 256
 
-// Targets admits the selected objects, in input order, each with the sources that
-// it needs before it where these were not selected themselves. Rejected objects
-// are reported and left out. The error is that of the context.
+// Targets admits the selected objects, in input order, each after its sources
+// outside of the input. Rejected objects are reported and
+// left out. The error is that of the context.
 func (l *Reader) Targets(ctx context.Context, in *Input) ([]*admission.Admitted, error) {
 	chosen := map[*manifest.Object]*admission.Admitted{}
-	before := map[*manifest.Object][]*admission.Admitted{} // sources from outside the input, by what brought them
+	before := map[*manifest.Object][]*admission.Admitted{} // sources from outside the input, by dependent object
 	inInput := map[*manifest.Object]bool{}
 	var wanted []*manifest.Object
 	for _, obj := range in.Inventory.Objects() {
@@ -86,7 +86,7 @@ func (l *Reader) Targets(ctx context.Context, in *Input) ([]*admission.Admitted,
 	return targets, nil
 }
 
-// ReportNotes names the files beside the input that were used, each once.
+// ReportNotes prints the used files beside the input, each once.
 func (l *Reader) ReportNotes(in *Input) {
 	var lines []string
 	for _, note := range in.Set.Notes() {
@@ -94,20 +94,20 @@ func (l *Reader) ReportNotes(in *Input) {
 			lines = append(lines, line)
 		}
 	}
-	// The order in which a run came to need them says nothing.
+	// The order in which a run used them has no meaning.
 	slices.Sort(lines)
 	for _, line := range lines {
 		l.Console.Info(console.Subject{}, line)
 	}
 }
 
-// Editable finds the files that were named and may be edited, which standard input may not.
+// Editable returns the named files that may be edited, so without standard input.
 func (o *Options) Editable(ctx context.Context) *rewrite.Found {
 	names := slices.DeleteFunc(slices.Concat(o.Names, o.Offered), func(name string) bool { return name == "-" })
 	return rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: o.Recursive, Skip: o.SkipDirs})
 }
 
-// Editable does the same, and reports what cannot be read. It returns the exit code of that.
+// Editable returns the files that may be edited. It reports files that cannot be read, and returns the exit code for them.
 func (l *Reader) Editable(ctx context.Context, o *Options) (*rewrite.Found, int) {
 	found, code := o.Editable(ctx), exit.OK
 	for _, err := range found.Errors {
@@ -120,16 +120,16 @@ func (l *Reader) Editable(ctx context.Context, o *Options) (*rewrite.Found, int)
 	return found, code
 }
 
-// ReportEdit reports what editing the files found out about an object, at its place in them.
+// ReportEdit reports a finding of an edit about an object, at its position.
 func (l *Reader) ReportEdit(code finding.Code, about finding.Object, message string, hints ...string) {
 	f := validate.New(nil, code, message, strings.Join(hints, "\n"), manifest.Excerpt{Pos: about.Pos})
 	f.Kind, f.Namespace, f.Name = about.Kind, about.Namespace, about.Name
 	l.Console.ReportAs(f, console.Presentation{At: console.SubjectOf(f), Placed: true, Brief: true})
 }
 
-// WithoutHome leaves out the source that a cluster reads this repository from, where the Secret with its login is in the
-// cluster alone, as flux bootstrap leaves it: nothing of it is missing here. A run that is about this source, or has
-// anything that is made of it, keeps it.
+// WithoutHome leaves out the source of a cluster's own repository if the Secret with its login is only in the cluster, as after
+// flux bootstrap: the Secret is not missing. A run that selects this source, or has objects that depend on it,
+// keeps the source.
 func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconcile.Options) []*admission.Admitted {
 	if o.MissingSecrets != credential.MissingFail {
 		return targets
@@ -159,7 +159,7 @@ func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconci
 	return kept
 }
 
-// need notes what an object is made of.
+// need records the sources of an object.
 func (in *Input) need(needed map[store.Key]bool, adm *admission.Admitted) {
 	for _, source := range in.SourcesOf(adm, func(*inventory.RejectedError) {}) {
 		needed[inventory.KeyOf(source.Object)] = true

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 )
 
-// ending is a context that ends after its error was asked for so many times.
+// ending is a context that ends after a number of calls of Err.
 type ending struct {
 	context.Context
 	left int
@@ -27,7 +27,7 @@ func (c *ending) Err() error {
 	return nil
 }
 
-// TestTargetsEnded: objects are admitted, and their sources looked up, until the context ends.
+// TestTargetsEnded admits objects and finds their sources until the context ends.
 func TestTargetsEnded(t *testing.T) {
 	const objects = 2*admittedAtOnce + 1
 	var text strings.Builder
