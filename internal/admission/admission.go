@@ -1,5 +1,5 @@
-// Package admission answers what the API server would say to an object: it converts, defaults and validates it with schemas
-// generated from the controllers' own types. It knows nothing of references between objects, and does not look at a status.
+// Package admission decides whether the API server would accept an object: it converts, defaults and validates it with schemas
+// generated from the controllers' own types. It does not check references between objects or the status.
 package admission
 
 import (
@@ -15,17 +15,17 @@ import (
 //go:generate go -C ../../tools run ./crds ../internal/admission/crds
 
 // Admitted is an object as a controller would see it, without the status. Admit makes it, once per object and run.
-// Everything refers to the same one: what is to be changed is a clone of Typed.
+// It is shared: clone Typed before changing it.
 type Admitted struct {
 	Object  *manifest.Object
 	Content map[string]any // of the stored version, with defaults and namespace; parts are the Object's
 	Typed   any            // *HelmRepository, *HelmChart, *GitRepository, *Bucket, *OCIRepository or *ExternalArtifact of source-controller's api/v1, *ImagePolicy or *ImageRepository of image-reflector-controller's api/v1, *HelmRelease of helm-controller's api/v2, *Kustomization of kustomize-controller's api/v1, *ArtifactGenerator of source-watcher's api/v1beta1, *operator.HelmRelease of either group of Flux 1
 
-	// Warnings are what is allowed but probably a mistake, in the order of the file.
+	// Warnings are causes that are allowed but probably mistakes, in the order of the file.
 	Warnings []Cause
 }
 
-// Admit judges one object. An error is an *InvalidError.
+// Admit checks one object. It returns an *InvalidError if the API server would refuse the object.
 func Admit(obj *manifest.Object) (*Admitted, error) {
 	k, ok := schemas[obj.Kind]
 	if !ok {
@@ -61,7 +61,7 @@ func (s *schema) admit(obj *manifest.Object) (*Admitted, error) {
 	return &Admitted{Object: obj, Content: content.(map[string]any), Typed: typed, Warnings: r.warnings()}, nil
 }
 
-// review is the way of one object through admission.
+// review is the state of one object in admission.
 type review struct {
 	obj     *manifest.Object
 	schema  *schema
@@ -69,11 +69,11 @@ type review struct {
 
 	valuesFile string // of the old versions
 	errs       []Cause
-	broken     field.ErrorList // what the rules say
+	broken     field.ErrorList // errors of the rules
 	found      []Cause
 }
 
-// copy leaves the object alone. Its status is not judged, and an apply could not set it.
+// copy copies the content of the object, without its status: an apply could not set it.
 func (r *review) copy() {
 	r.content = maps.Clone(r.obj.Content)
 	delete(r.content, "status")

@@ -145,7 +145,7 @@ func TestStatusIsNotJudged(t *testing.T) {
 	}
 }
 
-// What `kubectl get -o yaml` prints is admitted.
+// The output of `kubectl get -o yaml` is admitted.
 func TestObjectFromACluster(t *testing.T) {
 	text := replace("  name: podinfo\n", `  name: podinfo
   namespace: apps
@@ -203,7 +203,7 @@ func TestInputIsNotChanged(t *testing.T) {
 	}
 }
 
-// TestContentIsShared holds that what admission leaves as it was is not in memory twice.
+// TestContentIsShared checks that unchanged content is not in memory twice.
 func TestContentIsShared(t *testing.T) {
 	obj := object(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a, namespace: b}\n"+
 		"spec:\n  interval: 1h\n  chart:\n    spec: {chart: c, sourceRef: {kind: HelmRepository, name: r}}\n  values: {d: [{e: f}]}\n")
@@ -321,7 +321,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// A list element has its own place.
+// A list element has its own position.
 func TestPositionInAList(t *testing.T) {
 	text := "kind: List\napiVersion: v1\nitems:\n- " + strings.ReplaceAll(replace("5m", "5"), "\n", "\n  ") + "\n"
 	if got := position(refusal(t, text).Causes[0].Pos); got != "10:5" {
@@ -336,8 +336,8 @@ func TestUnknownKind(t *testing.T) {
 	}
 }
 
-// The schemas are generated from the version that the program is built with. That they are what the generator yields is
-// tested beside it, in the tools module.
+// The schemas are generated from the version that the program is built with. The tools module tests that
+// they are the output of the generator.
 func TestSchemasAreOfThisVersion(t *testing.T) {
 	mod, err := os.ReadFile("../../go.mod")
 	if err != nil {

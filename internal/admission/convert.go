@@ -11,7 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// stored is the one version of a kind that a schema exists for: the newest.
+// stored returns the newest API version of a kind, the only one that has a schema.
 func stored(obj *manifest.Object) string {
 	switch obj.Kind {
 	case flux1Kind:
@@ -37,25 +37,25 @@ func version(obj *manifest.Object) string {
 	return version
 }
 
-// servedVersion is true of the versions that some release of the controllers served. Kustomizations of older versions are left out before.
+// servedVersion reports whether a release of the controllers served the version of an object. Old Kustomizations do not get here.
 func servedVersion(obj *manifest.Object) bool {
 	return obj.APIVersion == stored(obj) || NewestFlux.Serve(obj.APIVersion, obj.Kind).Known
 }
 
-// removed are the fields that v1 no longer has, by kind.
+// removed lists the fields that v1 no longer has, by kind.
 var removed = map[string][]string{
 	"HelmChart":     {"accessFrom", "valuesFile"},
 	"GitRepository": {"accessFrom", "gitImplementation"},
 	"Bucket":        {"accessFrom"},
 }
 
-// added are the fields of spec that v1beta1 does not have, by kind: its API server refuses them.
+// added lists the fields of spec that v1beta1 does not have, by kind: its API server refuses them.
 var added = map[string][]string{
 	"ImagePolicy":     {"digestReflectionPolicy", "interval", "suspend"},
 	"ImageRepository": {"insecure", "provider", "proxySecretRef"},
 }
 
-// younger lists the fields that the version of an object does not have yet.
+// younger returns the fields that the version of an object does not have yet.
 func (r *review) younger() []string {
 	var paths []string
 	for _, name := range added[r.obj.Kind] {
@@ -96,7 +96,7 @@ func (r *review) convert() {
 	}
 }
 
-// convertValuesFile converts the old valuesFile of the fields at a path.
+// convertValuesFile converts the old field valuesFile at a path.
 func (r *review) convertValuesFile(v any, at string) {
 	switch v := v.(type) {
 	case nil:
@@ -110,8 +110,8 @@ func (r *review) convertValuesFile(v any, at string) {
 	}
 }
 
-// finishConversion puts the old valuesFile where it has the least weight. It is kept apart until then, so that errors
-// name the indexes of the file.
+// finishConversion puts the old valuesFile before all other values files. It is added last, so that the indexes in errors are
+// those of the file.
 func (r *review) finishConversion() {
 	if r.valuesFile == "" {
 		return
@@ -142,8 +142,8 @@ func jsonType(v any) string {
 	return "string"
 }
 
-// Converts reports whether objects of old versions of a kind are made ones of the newest here, so that all that is lost on the
-// way is known.
+// Converts reports whether admission converts objects of old versions of a kind to the newest version, so that fields that are
+// lost are known.
 func Converts(kind string) bool {
 	_, ok := schemas[kind]
 	return ok && kind != kustomizev1.KustomizationKind

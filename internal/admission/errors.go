@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// InvalidError is an object that the API server would refuse.
+// InvalidError is the error of an object that the API server would refuse.
 type InvalidError struct {
 	Object  *manifest.Object
 	Causes  []Cause // in the order of the file, never empty
@@ -22,7 +22,7 @@ type InvalidError struct {
 // Cause is one reason for a refusal, or for a warning.
 type Cause struct {
 	Code    finding.Code
-	Field   string // spec.sourceRef.kind; empty if the object as a whole is meant
+	Field   string // such as spec.sourceRef.kind; empty for the whole object
 	Message string // of the API server, with the field
 	Hint    string
 	Pos     manifest.Pos
@@ -33,10 +33,10 @@ func (c Cause) String() string { return c.Pos.String() + ": " + c.Message }
 
 func (e *InvalidError) Error() string { return e.Causes[0].Pos.String() + ": " + e.Message }
 
-// Unplaced is the error without the file that it is in.
+// Unplaced returns the message without the position.
 func (e *InvalidError) Unplaced() string { return e.Message }
 
-// Hint offers what is known about the causes.
+// Hint returns the hints of all causes.
 func (e *InvalidError) Hint() string {
 	var hints []string
 	for _, c := range e.Causes {
@@ -47,13 +47,13 @@ func (e *InvalidError) Hint() string {
 	return strings.Join(hints, "; ")
 }
 
-// wrongVersion is an object of an apiVersion that is of no use.
+// wrongVersion returns the error of an object with an unusable apiVersion.
 func wrongVersion(obj *manifest.Object, code finding.Code, msg, hint string) error {
 	cause := Cause{Code: code, Path: []any{"apiVersion"}, Field: "apiVersion", Message: msg, Hint: hint, Pos: obj.Position("apiVersion")}
 	return &InvalidError{obj, []Cause{cause}, msg}
 }
 
-// NotServed is what the API server answers to an object of a version that it does not have.
+// NotServed returns the API server's error for an object of a version that it does not serve.
 func NotServed(obj *manifest.Object, msg, hint string) error {
 	return wrongVersion(obj, finding.RemovedVersion, msg, hint)
 }
@@ -63,7 +63,7 @@ func (r *review) noMatch() error {
 	return wrongVersion(r.obj, finding.UnknownVersion, msg, "the version is "+stored(r.obj))
 }
 
-// badRequest is what the API server answers when it cannot even read an object.
+// badRequest returns the API server's error for an object that it cannot decode.
 func (r *review) badRequest(prefix string, causes []Cause) error {
 	sortCauses(causes)
 	kind := manifest.BareKind(r.obj.Kind)
@@ -72,8 +72,8 @@ func (r *review) badRequest(prefix string, causes []Cause) error {
 	return &InvalidError{r.obj, causes, msg}
 }
 
-// invalid is what the API server answers when it does not like what it reads. The message is in the form of its
-// aggregates: one cause alone, several in brackets, the same one once.
+// invalid returns the API server's error for an object that it decodes but refuses. The message has the form of its
+// aggregates: one cause alone, several in brackets, without duplicates.
 func (r *review) invalid(causes []Cause) error {
 	sortCauses(causes)
 	text := join(causes, ", ")
@@ -92,7 +92,7 @@ func join(causes []Cause, sep string) string {
 	return strings.Join(texts, sep)
 }
 
-// sortCauses makes the order that of the file; the validator walks maps and has none. What is about no field comes
+// sortCauses sorts causes by their position in the file; the validator walks maps and has no order. Causes without a field are
 // last.
 func sortCauses(causes []Cause) {
 	slices.SortStableFunc(causes, func(a, b Cause) int {
@@ -104,12 +104,12 @@ func sortCauses(causes []Cause) {
 	})
 }
 
-// maxCauses bounds the mistakes of an object that are reported, as an API server does. Each is looked up among all fields.
+// maxCauses is the limit of reported causes for an object, as in an API server. Each is searched among all fields.
 const maxCauses = 100
 
 func (r *review) causes(errs field.ErrorList) []Cause {
 	var list []Cause
-	if len(errs) > maxCauses { // in an order, so that the same ones are left each time
+	if len(errs) > maxCauses { // sorted, so that the same ones are kept each time
 		slices.SortFunc(errs, func(a, b *field.Error) int {
 			if a.Field != b.Field {
 				return strings.Compare(a.Field, b.Field)
@@ -142,7 +142,7 @@ func (r *review) code(path []any, e *field.Error) finding.Code {
 	case slices.Contains(r.broken, e):
 		return finding.BrokenRule
 	case len(path) == 0 && e.Type == field.ErrorTypeInvalid && e.BadValue == nil:
-		return "" // rules were not checked: the mistakes that prevented it are reported
+		return "" // rules were not checked: the errors that prevented it are reported
 	case e.Type == field.ErrorTypeRequired:
 		return finding.MissingField
 	case len(path) > 0 && path[0] == "metadata":

@@ -29,7 +29,7 @@ func TestExamplesOfTheDocuments(t *testing.T) {
 	}
 }
 
-// FuzzAdmit holds that admission never panics, and that a refusal has causes with places and says the same twice.
+// FuzzAdmit checks that admission never panics, and that a refusal has causes with positions and is the same each time.
 func FuzzAdmit(f *testing.F) {
 	for _, seed := range []string{
 		helmChart, replace("/v1", "/v1beta2") + "  valuesFile: a\n  accessFrom: 1\n", of("HelmRepository", repoSpec+"type: OCI\nurl: ${X}"),

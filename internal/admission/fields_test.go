@@ -22,7 +22,7 @@ func mismatch(field, value, pattern string) string {
 	return fmt.Sprintf("%s: Invalid value: %q: %s in body should match %s", field, value, field, pattern)
 }
 
-// TestManyMistakes reports as many mistakes of an object as an API server does, the same ones each time.
+// TestManyMistakes reports as many errors of an object as an API server does, the same ones each time.
 func TestManyMistakes(t *testing.T) {
 	var unknown, wrong strings.Builder
 	for i := range 3 * maxCauses {
@@ -89,7 +89,7 @@ func TestFields(t *testing.T) {
 		"HelmChart": {
 			{"chart:", "spec.chart: Required value"}, {"chart: ''", ""}, {"chart: ./charts/a", ""},
 			{"version: '>1'", ""}, {"version: 1.5", `spec.version: Invalid value: "number": spec.version in body must be of type string: "number"`},
-			// On its way through JSON 1.0 becomes 1, for kubectl too.
+			// JSON turns 1.0 into 1, for kubectl too.
 			{"version: 1.0", `spec.version: Invalid value: "integer": spec.version in body must be of type string: "integer"`},
 			{"version: ''", ""},
 			{"sourceRef: {kind: GitRepository, name: a}", ""}, {"sourceRef: {kind: Bucket, name: a, apiVersion: whatever}", ""},
@@ -227,7 +227,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// An object without a spec is one that the API server takes: no schema requires it.
+// The API server accepts an object without a spec: no schema requires it.
 func TestNoSpec(t *testing.T) {
 	for kind := range specs {
 		a := admitted(t, strings.Split(of(kind, "x"), "spec:")[0])

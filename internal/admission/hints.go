@@ -17,17 +17,17 @@ const chartKind = "HelmChart"
 
 const quoteHint = "put the value in quotes to make it a string"
 
-// needsDestination stands for the regular expression of a field, which few can read.
+// needsDestination replaces the regular expression of a field in messages.
 const needsDestination = "must begin with @artifact/"
 
-// plain replaces the pattern in an error by a sentence.
+// plain replaces the pattern in an error with a sentence.
 func (r *review) plain(path []any, e *field.Error) {
 	if text, ok := manifest.ValueAt(r.obj.Content, path).(string); ok && r.obj.Kind == "ArtifactGenerator" && strings.HasSuffix(e.Field, ".to") && !strings.HasPrefix(text, "@artifact/") {
 		e.Detail = needsDestination
 	}
 }
 
-// hint recognises known mistakes behind an error.
+// hint returns a hint if an error comes from a known mistake.
 func (r *review) hint(path []any, e *field.Error) string {
 	value := manifest.ValueAt(r.obj.Content, path)
 	text, isText := value.(string)
@@ -70,7 +70,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Type == "boolean":
 		return "write true or false, without quotes"
 	case e.Type == field.ErrorTypeNotSupported && text != "":
-		// Another first letter is another word: a HelmRepository is no misspelt GitRepository.
+		// A different first letter is a different word: a HelmRepository is not a misspelt GitRepository.
 		if near, ok := finding.Nearest(text, r.schema.at(path).Enum); ok && strings.EqualFold(near[:1], text[:1]) {
 			return "did you mean " + near + "?"
 		}
@@ -78,8 +78,8 @@ func (r *review) hint(path []any, e *field.Error) string {
 	return ""
 }
 
-// durationHint writes a duration as Flux reads it. It knows no days, and no unit of more than two letters; a timeout has no hours
-// either.
+// durationHint writes a duration in the syntax of Flux, which has no days, and no unit of more than two letters. A timeout has no
+// hours either.
 func durationHint(text string, timeout bool) string {
 	rest := strings.TrimLeft(text, "0123456789")
 	number, err := strconv.Atoi(strings.TrimSuffix(text, rest))
@@ -96,7 +96,7 @@ func durationHint(text string, timeout bool) string {
 	return "a duration has a unit, as in 90s or 10m"
 }
 
-// variableAt is the variable that the value of a field is written as, "" if it is not written as one.
+// variableAt returns the variable that a field consists of in the file, "" if it does not.
 func (r *review) variableAt(path []any) string {
 	e := r.obj.Excerpt(path...)
 	if names := manifest.Variables(e.Marked + e.After); len(names) == 1 {
@@ -105,7 +105,7 @@ func (r *review) variableAt(path []any) string {
 	return ""
 }
 
-// isLiteral reports whether a text is a value of another type without its quotes.
+// isLiteral reports whether a text is a value of another type in quotes.
 func isLiteral(text, schemaType string) bool {
 	switch schemaType {
 	case "boolean":
@@ -125,7 +125,7 @@ func isScalar(v any) bool {
 	return true
 }
 
-// unknownHint offers the nearest name at the same place, or the place where the name is known.
+// unknownHint returns the nearest name at the same place, or the place where the name is known.
 func (r *review) unknownHint(path []any) string {
 	parent := path[:len(path)-1]
 	name, _ := path[len(path)-1].(string)
@@ -165,7 +165,7 @@ func (r *review) unknownHint(path []any) string {
 	return ""
 }
 
-// chartOfFlux1 are the fields that describe a chart in the HelmReleases of Flux 1.
+// chartOfFlux1 lists the fields that describe a chart in the HelmReleases of Flux 1.
 var chartOfFlux1 = []string{"spec.chart.git", "spec.chart.name", "spec.chart.path", "spec.chart.ref", "spec.chart.repository", "spec.chart.version"}
 
 var metadataFields = []string{"annotations", "finalizers", "generateName", "labels", "name", "namespace"}

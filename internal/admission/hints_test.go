@@ -8,7 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// TestDurationHint writes what is meant, if that is known; a text may be anything.
+// TestDurationHint writes the intended duration, if that is known; a text may be anything.
 func TestDurationHint(t *testing.T) {
 	const general = "a duration has a unit, as in 90s or 10m"
 	for text, want := range map[string]string{
@@ -26,7 +26,7 @@ func TestDurationHint(t *testing.T) {
 	}
 }
 
-// TestEmptyKeys finds unknown fields without a name where they are.
+// TestEmptyKeys reports unknown fields with an empty name at their positions.
 func TestEmptyKeys(t *testing.T) {
 	for text, want := range map[string]Cause{
 		`"": a`:      {Field: "", Path: []any{""}},

@@ -11,7 +11,7 @@ import (
 
 const kustomizationSpec = "interval: 10m\nprune: true\nsourceRef: {kind: GitRepository, name: flux-system}\n"
 
-// kustomization is one of Flux, which only those who build it ask for.
+// kustomization is a Kustomization of Flux, which only the renderer admits.
 func kustomization(t testing.TB, spec string) *manifest.Object {
 	t.Helper()
 	text := strings.Replace(of("Kustomization", spec), "source.toolkit", "kustomize.toolkit", 1)

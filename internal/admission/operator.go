@@ -11,7 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
-// What HelmReleases of Flux 1 are called, see [manifest.Called].
+// The kinds and versions of HelmReleases of Flux 1, see [manifest.Called].
 const (
 	flux1Kind      = operator.Kind + "." + operator.Group
 	olderFlux1Kind = operator.Kind + "." + operator.OlderGroup
@@ -20,8 +20,8 @@ const (
 	olderFlux1Version = operator.OlderGroup + "/v1beta1"
 )
 
-// alternatives are what the older CustomResourceDefinition says with oneOf, which shapes do not know: a chart is either of Git or of
-// a repository, and values come from one place.
+// alternatives checks the oneOf rules of the older CustomResourceDefinition, which schemas here do not support: a chart comes
+// either from Git or from a repository, and each entry of valuesFrom has one source.
 func (r *review) alternatives() field.ErrorList {
 	if r.obj.Kind != olderFlux1Kind {
 		return nil
@@ -72,7 +72,7 @@ func hasAll(fields map[string]any, names ...string) bool {
 	return true
 }
 
-// operatorHint recognises mistakes that are particular to HelmReleases of Flux 1.
+// operatorHint returns a hint for a mistake that is specific to HelmReleases of Flux 1.
 func (r *review) operatorHint(value any, e *field.Error) string {
 	_, text := value.(string)
 	switch {

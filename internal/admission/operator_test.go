@@ -7,7 +7,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
-// operatedExample is a HelmRelease of Flux 1 of the group that a kind is called with.
+// operatedExample returns a HelmRelease of Flux 1, in the API group of a kind.
 func operatedExample(kind string) string {
 	version := flux1Version
 	if kind == olderFlux1Kind {
@@ -73,7 +73,7 @@ func TestOperatedRefusals(t *testing.T) {
 	}
 }
 
-// What the operator reads otherwise than it is written is warned of.
+// Fields that the operator does not read as they are written cause a warning.
 func TestOperatedWarnings(t *testing.T) {
 	git := `git: "https://git.example.org/org/repo", path: charts/podinfo`
 	for name, test := range map[string]struct{ chart, rest, want string }{

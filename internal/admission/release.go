@@ -20,7 +20,7 @@ func templateSpec(spec map[string]any) map[string]any {
 	return manifest.At[map[string]any](spec, "chart", "spec")
 }
 
-// convertRelease makes a HelmRelease of an old version one of v2.
+// convertRelease converts a HelmRelease of an old version to v2.
 func (r *review) convertRelease() {
 	spec := templateSpec(r.spec())
 	if v, ok := spec["valuesFile"]; ok {
@@ -40,7 +40,7 @@ func (r *review) convertRelease() {
 	}
 }
 
-// releaseHint recognises mistakes that are particular to HelmReleases.
+// releaseHint returns a hint for a mistake that is specific to HelmReleases.
 func (r *review) releaseHint(value any, e *field.Error) string {
 	_, chart := r.spec()["chart"]
 	_, ref := r.spec()["chartRef"]
@@ -57,7 +57,7 @@ func (r *review) releaseHint(value any, e *field.Error) string {
 	return ""
 }
 
-// warnRelease reports that a HelmRelease cannot say whose signature it wants.
+// warnRelease warns of a HelmRelease that accepts signatures of anyone: it has no field for the identity.
 func (r *review) warnRelease(o *helmv2.HelmRelease) {
 	if o.Spec.Chart == nil {
 		return

@@ -119,7 +119,7 @@ func TestReleaseConversion(t *testing.T) {
 	}
 }
 
-// TestReleaseDurations: every duration of a release is read, as the controller would.
+// TestReleaseDurations parses every duration of a release, as the controller would.
 func TestReleaseDurations(t *testing.T) {
 	for field, spec := range map[string]string{
 		"interval":            strings.Replace(releaseSpec, "interval: 5m", "interval: 99999999999h", 1),

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// rule is a validation rule of a schema, which is written in CEL.
+// rule is a validation rule of a schema, written in CEL.
 type rule struct {
 	Rule, Message string
 
@@ -25,9 +25,9 @@ func (r *rule) prepare() error {
 	return nil
 }
 
-// rules are the rules of the schemas as functions: the API server's evaluator of CEL would be linked for these alone, and
-// takes longer to compile them than everything else in admission together. The tests compare each function with its rule,
-// for objects whose fields have the right types.
+// rules implements the rules of the schemas as functions: the API server's evaluator of CEL would be linked for these only, and
+// needs more time to compile them than all the rest of admission. The tests compare each function with its rule, for objects
+// whose fields have the right types.
 var rules = map[string]func(self fields) bool{
 	"has(self.pathPattern) && size(self.pathPattern) > 0 || self.artifacts.all(a, a.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))": func(self fields) bool {
 		return self.text("pathPattern") != "" || !slices.ContainsFunc(self.list("artifacts"), func(a fields) bool { return !objectName().MatchString(a.text("name")) })
@@ -114,7 +114,7 @@ var objectName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 })
 
-// fields are those of an object that a rule is about. What has the wrong type counts as missing.
+// fields holds the fields of an object that a rule checks. A field of the wrong type counts as missing.
 type fields map[string]any
 
 func (f fields) has(name string) bool {
@@ -145,7 +145,7 @@ func (f fields) list(name string) []fields {
 	return list
 }
 
-// checkRules returns the errors of the rules that are broken, in the order of the fields' names.
+// checkRules returns the errors of broken rules, in the order of the field names.
 func (s *schema) checkRules(path *field.Path, value any) field.ErrorList {
 	if s == nil {
 		return nil

@@ -27,21 +27,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
-// crds has the generated schemas, in written those of APIs that are no module here, and in controlplane those of what the operator of
-// Flux works on, as far as it is certain what its API server refuses: types, values of a few, and what is required. These are our own,
-// and know no more fields than that.
+// crds contains the generated schemas. The directory written contains schemas of APIs without a Go module here. The directory
+// controlplane contains schemas for the operator of Flux, limited to refusals of its API server that are certain: types, a few
+// values, and required fields. These are our own, and know no other fields.
 //
 //go:embed crds written controlplane
 var crds embed.FS
 
-// kind is how objects of a kind are read.
+// kind holds the schema and the type of a kind.
 type kind struct {
 	file   string
 	schema func() (*schema, error)
-	typed  func() any // an empty one of the controller's own type
+	typed  func() any // a new object of the controller's own type
 }
 
-// schemas are read when an object of their kind is seen. Nothing here changes otherwise.
+// schemas holds the supported kinds. A schema is parsed for the first object of its kind, and does not change.
 var schemas = map[string]kind{
 	"ArtifactGenerator": kindOf[swv1.ArtifactGenerator]("crds/ArtifactGenerator"),
 	"Bucket":            kindOf[sourcev1.Bucket]("crds/Bucket"),
@@ -78,8 +78,8 @@ func (k kind) read() (*schema, error) {
 	return parseSchema(data)
 }
 
-// schema is a structural schema of a CustomResourceDefinition, with the keywords that Flux's definitions have. Its methods
-// answer as the API server's own code does; the tests compare them.
+// schema is a structural schema of a CustomResourceDefinition, with the keywords in Flux's definitions. Its methods
+// return the same results as the API server's code; the tests compare them.
 type schema struct {
 	Type                 string
 	Properties           map[string]*schema
@@ -99,7 +99,7 @@ type schema struct {
 	defaults map[string]any // of properties
 }
 
-// parseSchema reads a schema. The error names a keyword or a rule that is not supported.
+// parseSchema parses a schema. It returns an error for a keyword or rule that is not supported.
 func parseSchema(data []byte) (*schema, error) {
 	s := new(schema)
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -144,7 +144,7 @@ func (s *schema) prepare() error {
 	return s.Items.prepare()
 }
 
-// field is the schema of a field of an object, nil if there is no schema for it.
+// field returns the schema of a field of an object, nil if there is no schema for it.
 func (s *schema) field(name string) *schema {
 	if s == nil {
 		return nil
@@ -178,7 +178,7 @@ func (s *schema) at(path []any) *schema {
 
 func (s *schema) names() []string { return slices.Sorted(maps.Keys(s.Properties)) }
 
-// unknown lists the paths of the fields that the schema does not have, sorted. The metadata are not among them.
+// unknown returns the paths of the fields that the schema does not have, sorted, except those of the metadata.
 func (s *schema) unknown(object map[string]any) []string {
 	var paths []string
 	for name, value := range object {
@@ -220,8 +220,8 @@ func (s *schema) unknownBelow(paths []string, path string, value any) []string {
 	return paths
 }
 
-// setDefaults adds the fields that are missing or null and have a default, and removes other nulls where the schema has a
-// type for the value.
+// setDefaults sets the defaults of missing fields and of fields that are null. It removes other null fields that the schema
+// knows.
 func (s *schema) setDefaults(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -250,10 +250,10 @@ func (s *schema) setDefaults(value any) {
 	}
 }
 
-// check returns the errors of the API server's validator of values, in the order of the fields' names.
+// check returns the errors of the API server's validator, in the order of the field names.
 func (s *schema) check(path *field.Path, value any) field.ErrorList {
 	if s.Type == "" {
-		return nil // values of a chart: the schema allows any
+		return nil // values of a chart: the schema allows any value
 	}
 	var errs field.ErrorList
 	if name := jsonType(value); name != s.Type && (s.Type != "integer" || !isWhole(value)) {
@@ -329,8 +329,8 @@ func isWhole(value any) bool {
 	return ok && f == math.Trunc(f) && math.Abs(f) <= maxWhole
 }
 
-// pathOf turns the text of a field path into steps. Keys may contain dots, or be empty, so the object that the path is of
-// decides where a key ends.
+// pathOf splits the text of a field path into steps. Keys may contain dots, or be empty: the object decides where
+// a key ends.
 func pathOf(v any, text string) []any {
 	var path []any
 	for more := text != "<nil>"; more; {

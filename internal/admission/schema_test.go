@@ -27,7 +27,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// server is a schema as the API server's own code has it.
+// server is a schema in the API server's own code.
 type server struct {
 	structural *structural.Structural
 	validator  validation.SchemaValidator
@@ -156,7 +156,7 @@ func texts(errs field.ErrorList) []string {
 	return list
 }
 
-// TestRules evaluates each rule with each combination of the fields that the rules are about.
+// TestRules evaluates each rule with each combination of the fields that it checks.
 func TestRules(t *testing.T) {
 	tried := map[string][2]int{}
 	all := maps.Clone(schemas)
@@ -206,7 +206,7 @@ func countRules(s *schema, value any, tried map[string][2]int) {
 	}
 }
 
-// ruled makes a value that a schema allows, with each optional field in it or not.
+// ruled returns values that a schema allows, with and without each optional field.
 func ruled(r *rand.Rand, s *schema) any {
 	if len(s.Enum) > 0 {
 		return s.Enum[r.IntN(len(s.Enum))]
@@ -265,7 +265,7 @@ chart: {spec: {chart: podinfo, version: 6.x, valuesFiles: [a.yaml], sourceRef: {
 	return adm.Content
 }
 
-// mutated changes one value somewhere, to one that the schema may or may not allow.
+// mutated changes one value at random, to a value that the schema may or may not allow.
 func mutated(r *rand.Rand, s *schema, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -326,7 +326,7 @@ func anything(r *rand.Rand, s *schema) any {
 	return []string{"", "x", "5m", "1h30m", "sha256:00", "https://example.com", "oci://example.com/a", "é", strings.Repeat("é", 300), "a/b", "HelmChart"}[r.IntN(11)]
 }
 
-// TestSchemas: every schema has keywords and rules that are supported, and another one is an error.
+// TestSchemas parses every schema, and expects an error for unsupported keywords and rules.
 func TestSchemas(t *testing.T) {
 	for kind := range schemas {
 		if _, err := schemas[kind].schema(); err != nil {
@@ -349,7 +349,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// TestNamedFields holds the fields that the sentences of package finding name against the schemas.
+// TestNamedFields compares the fields that the sentences of package finding name with the schemas.
 func TestNamedFields(t *testing.T) {
 	has := func(kind string, path []string) bool {
 		s, err := schemas[kind].schema()

@@ -11,13 +11,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// FluxVersion is the minor version of a Flux 2, or of what came before it.
+// FluxVersion is a minor version of Flux 2, or beforeFlux2.
 type FluxVersion int
 
-// beforeFlux2 is any version 0 of Flux 2: what the last of them served counts.
+// beforeFlux2 is any version 0 of Flux 2. It serves the API versions of the last one.
 const beforeFlux2 FluxVersion = -1
 
-// NewestFlux is the last minor version that the table knows.
+// NewestFlux is the last minor version in the table.
 const NewestFlux FluxVersion = 9
 
 func (v FluxVersion) String() string {
@@ -27,11 +27,11 @@ func (v FluxVersion) String() string {
 	return "2." + strconv.Itoa(int(v))
 }
 
-// maxPatch is above the patches of any minor version: it stands for the last.
+// maxPatch is above the patches of any minor version, and represents the last one.
 const maxPatch = 999
 
-// ParseFlux reads a version of Flux as people write it: 2.8, v2.8.1, or a range as a FluxInstance has it, of which it is
-// the newest known minor version that counts. A minor version that is not known yet is taken as the newest known.
+// ParseFlux parses a version of Flux as people write it: 2.8, v2.8.1, or a range as in a FluxInstance. For a range it returns the
+// newest known minor version that matches. A minor version that is not known yet counts as the newest known one.
 func ParseFlux(text string) (FluxVersion, error) {
 	if v, err := semver.NewVersion(strings.TrimSpace(text)); err == nil {
 		if v.Major() == 0 {
@@ -54,7 +54,7 @@ func ParseFlux(text string) (FluxVersion, error) {
 	return 0, fmt.Errorf("%q fits no known version of Flux 2", text)
 }
 
-// span is an API version, and the minor versions of Flux that serve it: from the first one until before the second.
+// span is an API version with the minor versions of Flux that serve it: from the first, and before the second.
 type span struct {
 	version     string
 	from, until FluxVersion
@@ -65,8 +65,8 @@ const (
 	forever FluxVersion = 1 << 30
 )
 
-// servedBy is what the Flux distributions serve, the newest version of a kind first. A version is deprecated as soon as
-// there is a newer one.
+// servedBy lists the API versions that Flux distributions serve, by group and kind, the newest first. A version is deprecated as
+// soon as there is a newer one.
 var servedBy = map[string]map[string][]span{
 	manifest.SourceGroup: {
 		"GitRepository":    {{"v1", 0, forever}, {"v1beta2", ever, 8}, {"v1beta1", ever, 7}},
@@ -97,17 +97,17 @@ var servedBy = map[string]map[string][]span{
 	},
 }
 
-// Serving is what a Flux makes of the API version of an object.
+// Serving reports how a version of Flux serves the API version of an object.
 type Serving struct {
-	Known      bool // the table has this version of the kind: all else is for others to judge
+	Known      bool // the table has this version of the kind; otherwise the other fields are empty
 	Served     bool
-	Deprecated bool        // served, but there is a newer one
+	Deprecated bool        // served, but a newer one exists
 	Upgrade    string      // the apiVersion to write with this Flux
-	Why        string      // why it is not served: since when, or from when on
+	Why        string      // why it is not served: the version that removed it, or that will add it
 	Fits       FluxVersion // the last version of Flux that serves it, or the first one that will
 }
 
-// Serve says what a version of Flux makes of the apiVersion of a kind.
+// Serve returns how a version of Flux serves the apiVersion of a kind.
 func (v FluxVersion) Serve(apiVersion, kind string) Serving {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	spans := servedBy[group][kind]

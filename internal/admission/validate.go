@@ -21,8 +21,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// decode is the part of the API server that reads a request: unknown fields, metadata of wrong types, nulls, defaults.
-// The order is the API server's.
+// decode decodes a request as the API server does: it checks unknown fields and the types of the metadata, drops nulls and sets
+// defaults. The order is the API server's.
 func (r *review) decode() error {
 	metadata, unknown, err := r.metadata()
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *review) decode() error {
 	return nil
 }
 
-// metadata decodes the object's metadata, and returns the paths of unknown fields in them.
+// metadata decodes the object's metadata, and returns the paths of its unknown fields.
 func (r *review) metadata() (*metav1.ObjectMeta, []string, error) {
 	data, err := kubejson.Marshal(r.content["metadata"])
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *review) metadata() (*metav1.ObjectMeta, []string, error) {
 	return metadata, unknown, err
 }
 
-// metadataCause finds which field of the metadata has a wrong type, by reading them one by one.
+// metadataCause returns the cause for the field of the metadata that has a wrong type. It decodes them one by one.
 func (r *review) metadataCause(err error) Cause {
 	c := Cause{Code: finding.InvalidMetadata, Path: []any{"metadata"}, Field: "metadata", Message: err.Error(), Pos: r.obj.Position("metadata")}
 	metadata, _ := r.content["metadata"].(map[string]any)
@@ -100,7 +100,7 @@ func (r *review) unknownFields(paths []string) []Cause {
 		code := finding.UnknownField
 		if r.obj.Kind == releaseKind && slices.Contains(chartOfFlux1, text) {
 			if older {
-				code = "" // one finding for all of the block
+				code = "" // one finding for the whole block
 			}
 			older = true
 		}
@@ -117,7 +117,7 @@ func (r *review) unknownFields(paths []string) []Cause {
 }
 
 // validate is the API server's strategy for creating a custom resource. It leaves out embedded resources and the types
-// of lists, which the schemas do not have: reading one with such a keyword is an error.
+// of lists, which the schemas do not have: parsing a schema with such a keyword fails.
 func (r *review) validate() error {
 	errs := r.validateMetadata()
 	errs = append(errs, r.schema.check(nil, r.content)...)
@@ -131,7 +131,7 @@ func (r *review) validate() error {
 	return nil
 }
 
-// validateMetadata refuses generateName, as kubectl apply does: what is printed here must have a name.
+// validateMetadata checks the metadata. It refuses generateName, as kubectl apply does: printed objects must have a name.
 func (r *review) validateMetadata() field.ErrorList {
 	u := &unstructured.Unstructured{Object: r.content}
 	path := field.NewPath("metadata")
@@ -144,7 +144,7 @@ func (r *review) validateMetadata() field.ErrorList {
 	return errs
 }
 
-// validateRules checks the rules, which can rely on the types only if there are no other errors of some kinds.
+// validateRules checks the rules. They rely on the types, so that some other errors prevent the check.
 func (r *review) validateRules(errs field.ErrorList) field.ErrorList {
 	r.broken = r.schema.checkRules(nil, r.content)
 	if len(r.broken) > 0 && slices.ContainsFunc(errs, isBlocking) {
@@ -164,8 +164,8 @@ func isBlocking(e *field.Error) bool {
 
 var anyScheme = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*)://`) })
 
-// isForeignScheme reports whether an error is that of a HelmRepository whose URL has a scheme that does not exist here.
-// The API document shows such an object stalled, not refused, and so it is done.
+// isForeignScheme reports whether an error is that of a HelmRepository whose URL has an unknown scheme.
+// The API document describes such an object as stalled, not refused.
 func (r *review) isForeignScheme(e *field.Error) bool {
 	url, ok := e.BadValue.(string)
 	if !ok || r.obj.Kind != "HelmRepository" || e.Field != "spec.url" || e.Type != field.ErrorTypeInvalid {
@@ -182,7 +182,7 @@ func (r *review) isForeignScheme(e *field.Error) bool {
 	return true
 }
 
-// durations refuses what matches the pattern but is not a valid duration, which the controllers could not even read.
+// durations refuses durations that match the pattern but are invalid: the controllers could not decode them.
 func (r *review) durations(errs field.ErrorList) field.ErrorList {
 	var found field.ErrorList
 	for _, name := range durationFields(r.obj.Kind) {
@@ -208,7 +208,7 @@ func durationFields(kind string) []string {
 	return fields
 }
 
-// typed reads the content into the controller's own type.
+// typed converts the content to the controller's own type.
 func (r *review) typed() (any, error) {
 	typed := schemas[r.obj.Kind].typed()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.content, typed); err != nil {
@@ -217,8 +217,8 @@ func (r *review) typed() (any, error) {
 	return typed, nil
 }
 
-// Operator is Admit for what the operator of Flux works on. Of a kind that it does not know, and of a version that is not v1,
-// nothing is refused.
+// Operator is Admit for the kinds of the Flux operator. It refuses no object of a kind that it does not know, or of a version
+// other than v1.
 func Operator(obj *manifest.Object) error {
 	k, ok := operatorSchemas[obj.Kind]
 	if !ok || obj.APIVersion != manifest.OperatorGroup+"/v1" {

@@ -26,7 +26,7 @@ func (r *review) warnings() []Cause {
 	return r.found
 }
 
-// warn looks for what is allowed but probably a mistake, as far as the object alone shows it.
+// warn adds warnings about settings that are allowed but probably mistakes, as far as the object alone shows them.
 func (r *review) warn(typed any) {
 	switch o := typed.(type) {
 	case *sourcev1.HelmRepository:
@@ -34,7 +34,7 @@ func (r *review) warn(typed any) {
 	case *sourcev1.OCIRepository:
 		r.warnOCIRepository(o)
 	case *sourcev1.HelmChart:
-		if r.obj.Origin == nil { // else the release was warned of
+		if r.obj.Origin == nil { // otherwise the warning is about the release
 			r.warnVerification(o.Spec.Verify)
 		}
 	case *helmv2.HelmRelease:
@@ -93,12 +93,12 @@ func (r *review) warnOCIRepository(o *sourcev1.OCIRepository) {
 	case rooted && v.SecretRef != nil:
 		r.warnAt(finding.UselessSetting, "spec.verify.trustedRootSecretRef", "spec.verify.trustedRootSecretRef has no effect beside spec.verify.secretRef, but its Secret has to be there")
 	case rooted:
-		return // whose signatures count is known once the root is read
+		return // the trusted identities are known once the root is read
 	}
 	r.warnVerification(&sourcev1.HelmChartVerification{Provider: v.Provider, SecretRef: v.SecretRef, MatchOIDCIdentity: v.MatchOIDCIdentity})
 }
 
-// warnReference warns of fields that others override. A tag beside a digest is a note to readers, and common.
+// warnReference warns of fields that other fields override. A tag beside a digest is a common note to readers.
 func (r *review) warnReference(ref *sourcev1.OCIRepositoryRef) {
 	switch {
 	case ref.Digest != "" && ref.SemVer != "":
