@@ -41,7 +41,7 @@ func (v *validation) helmChart(obj *sourcev1.HelmChart) {
 	v.verification(obj, source)
 }
 
-// suspendedSource warns that what is live waits for what is not.
+// suspendedSource warns of a suspended source of an object that is not suspended.
 func (v *validation) suspendedSource(source *admission.Admitted, path ...any) {
 	if source == nil {
 		return
@@ -52,13 +52,13 @@ func (v *validation) suspendedSource(source *admission.Admitted, path ...any) {
 	}
 }
 
-// related adds a place to the last finding.
+// related adds a position to the last finding.
 func (v *validation) related(pos manifest.Pos) {
 	last := &v.findings[len(v.findings)-1]
 	last.Related = append(last.Related, pos)
 }
 
-// publishedChart judges how a chart is chosen from a Helm repository.
+// publishedChart checks the selection of a chart from a Helm repository.
 func (v *validation) publishedChart(obj *sourcev1.HelmChart, source *admission.Admitted) {
 	v.fail(finding.InvalidChartName, resolve.ValidateName(obj.Spec.Chart), "spec", "chart")
 	v.emptyRange("spec", "version")
@@ -85,7 +85,7 @@ func (v *validation) version(chart, version string, path ...any) {
 	}
 }
 
-// tagRange judges a range of tags.
+// tagRange checks a range of tags.
 func (v *validation) tagRange(semver string) {
 	switch {
 	case !resolve.Satisfiable(semver):
@@ -95,8 +95,8 @@ func (v *validation) tagRange(semver string) {
 	}
 }
 
-// chartInURL finds the name of a chart at the end of the URL that it is appended
-// to. A registry whose only namespace is the chart's name has charts like that.
+// chartInURL warns of a URL that ends in the name of the chart, which is appended to it.
+// It skips a registry whose only namespace is the chart's name: such charts exist.
 func (v *validation) chartInURL(chart string, source *admission.Admitted, path ...any) {
 	if source == nil {
 		return
@@ -130,7 +130,7 @@ func (v *validation) verification(obj *sourcev1.HelmChart, source *admission.Adm
 	v.keys(obj.Namespace, spec.Provider, spec.SecretRef, spec.MatchOIDCIdentity)
 }
 
-// keys judges the Secret that a verification rests on.
+// keys checks the Secret with the keys of a verification.
 func (v *validation) keys(namespace, provider string, ref *meta.LocalObjectReference, identities []sourcev1.OIDCIdentityMatch) {
 	if ref == nil {
 		if provider != providerCosign {
@@ -146,7 +146,7 @@ func (v *validation) keys(namespace, provider string, ref *meta.LocalObjectRefer
 	v.verificationSecret(provider, identities, secret)
 }
 
-// identities judges the expressions that an identity has to match.
+// identities checks the expressions that an identity must match.
 func (v *validation) identities(list []sourcev1.OIDCIdentityMatch) {
 	for i, id := range list {
 		_, err := regexp.Compile(id.Issuer)
@@ -156,7 +156,7 @@ func (v *validation) identities(list []sourcev1.OIDCIdentityMatch) {
 	}
 }
 
-// verificationSecret judges what a verification rests on.
+// verificationSecret checks the keys in the Secret of a verification.
 func (v *validation) verificationSecret(provider string, identities []sourcev1.OIDCIdentityMatch, secret *manifest.Secret) {
 	path := []any{"spec", "verify", "secretRef", "name"}
 	if provider != providerCosign {
@@ -184,8 +184,8 @@ func (v *validation) anyone(err error, identities []sourcev1.OIDCIdentityMatch) 
 	}
 }
 
-// ignoredKeys finds what was meant to be trusted but is not called so that it
-// would be. If nothing at all can be used, that was reported already.
+// ignoredKeys warns of keys in a Secret that are ignored because of their names.
+// It does nothing if the Secret has no usable key, which was reported already.
 func (v *validation) ignoredKeys(secret *manifest.Secret, err error, ignored func(name string, content []byte) bool, path []any) {
 	if err != nil {
 		return

@@ -14,14 +14,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// What is here is judged in a run as well.
+// A run makes the checks in this file as well.
 
-// InvalidURL is the error of the URL of a HelmRepository.
+// InvalidURL returns the error of an invalid URL of a HelmRepository.
 func InvalidURL(err error) error {
 	return fmt.Errorf("invalid Helm repository URL: %w", err)
 }
 
-// RegistryURL is all that can be said about an OCI HelmRepository without a
+// RegistryURL checks the URL of an OCI HelmRepository, as far as possible without a
 // chart.
 func RegistryURL(obj *sourcev1.HelmRepository) error {
 	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
@@ -34,7 +34,7 @@ func RegistryURL(obj *sourcev1.HelmRepository) error {
 	return &finding.Problem{Code: finding.TypeWithoutOCI, Text: "failed to construct Helm client: invalid OCI registry URL: " + shown, Advice: hint}
 }
 
-// ArtifactURL reads the URL of an OCIRepository.
+// ArtifactURL parses the URL of an OCIRepository.
 func ArtifactURL(obj *sourcev1.OCIRepository) (oci.Name, error) {
 	name, err := oci.ParseURL(obj.Spec.URL)
 	if err != nil {
@@ -43,7 +43,7 @@ func ArtifactURL(obj *sourcev1.OCIRepository) (oci.Name, error) {
 	return name, nil
 }
 
-// UselessValuesFiles returns a warning for values files that a chart from a tree has in any case.
+// UselessValuesFiles returns a warning for values files that a chart from a tree uses in any case, or "".
 func UselessValuesFiles(obj *sourcev1.HelmChart) string {
 	if len(obj.Spec.ValuesFiles) != 1 || chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) != nil {
 		return ""
@@ -51,10 +51,10 @@ func UselessValuesFiles(obj *sourcev1.HelmChart) string {
 	return fmt.Sprintf("spec.valuesFiles with nothing but '%s' has no effect, and never means the file at the root of the source", obj.Spec.ValuesFiles[0])
 }
 
-// AnyoneOfRoot warns of a trusted root without identities.
+// AnyoneOfRoot is the warning for a trusted root without identities.
 const AnyoneOfRoot = "spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root"
 
-// ArtifactReference is spec.ref of an OCIRepository, nothing if it has none.
+// ArtifactReference returns spec.ref of an OCIRepository, or an empty reference.
 func ArtifactReference(obj *sourcev1.OCIRepository) sourcev1.OCIRepositoryRef {
 	if obj.Spec.Reference == nil {
 		return sourcev1.OCIRepositoryRef{}
@@ -64,13 +64,13 @@ func ArtifactReference(obj *sourcev1.OCIRepository) sourcev1.OCIRepositoryRef {
 
 const providerCosign = "cosign"
 
-// is reports whether an error's chain has an error of the type.
+// is reports whether an error's chain contains an error of the type.
 func is[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
-// ClientError is the error of a HelmRepository whose URL no client takes.
+// ClientError returns the error of a HelmRepository with a URL that no client accepts.
 func ClientError(err error) error {
 	if is[*url.Error](err) {
 		return InvalidURL(err)
@@ -78,7 +78,7 @@ func ClientError(err error) error {
 	return fmt.Errorf("failed to construct Helm client: %w", err)
 }
 
-// SchemeTypeError returns the error of the commonest slip with OCI registries.
+// SchemeTypeError returns the error for the most common mistake with OCI registries.
 func SchemeTypeError() error {
 	return &finding.Problem{
 		Code: finding.OCIWithoutType, Text: "invalid Helm repository URL: 'oci' URL scheme cannot be used with 'default' HelmRepository type",

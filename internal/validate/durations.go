@@ -10,14 +10,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// A value outside of these is probably a mistake.
+// A value outside of these limits is probably a mistake.
 const (
 	shortestInterval = time.Minute
 	longestInterval  = 366 * 24 * time.Hour
 	shortestTimeout  = time.Second
 )
 
-// durations judges the intervals and timeouts that are written down; defaults are
+// durations checks the intervals and timeouts in the file; defaults are
 // not the user's mistake.
 func (v *validation) durations() {
 	interval, given := v.duration("interval")
@@ -36,7 +36,7 @@ func (v *validation) durations() {
 	}
 }
 
-// duration is one that the object itself has.
+// duration returns a duration in the object itself, without defaults.
 func (v *validation) duration(field string) (time.Duration, bool) {
 	text, ok := manifest.ValueAt(v.adm.Object.Content, []any{"spec", field}).(string)
 	if !ok {
@@ -46,7 +46,7 @@ func (v *validation) duration(field string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// isSource reports whether the object is fetched by itself: a HelmChart has its time limit from its source.
+// isSource reports whether the object has its own fetch: a HelmChart has the timeout of its source.
 func (v *validation) isSource() bool {
 	return v.adm.Object.Group() == manifest.SourceGroup && v.adm.Object.Kind != sourcev1.HelmChartKind
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// At is a finding about an object, at a field of it.
+// At returns a finding about a field of an object.
 func At(obj *manifest.Object, code finding.Code, message string, hints []string, path ...any) finding.Finding {
 	return complete(about(obj), code, obj.ConcealError(message), concealed(obj, operatedHints(obj, code, hints)), obj.Excerpt(path...))
 }
 
-// about is a finding of which only the object is known.
+// about returns a finding with the object only.
 func about(obj *manifest.Object) finding.Finding {
 	f := finding.Finding{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}
 	if obj.Origin != nil {
@@ -27,12 +27,12 @@ func about(obj *manifest.Object) finding.Finding {
 	return f
 }
 
-// Named is an object as findings name it.
+// Named returns the identity of an object for findings.
 func Named(obj *manifest.Object) finding.Object {
 	return finding.Object{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name, Pos: obj.Pos}
 }
 
-// New is a finding about a place, of an object if there is one.
+// New returns a finding about a place. obj may be nil.
 func New(obj *manifest.Object, code finding.Code, message, hint string, e manifest.Excerpt) finding.Finding {
 	var f finding.Finding
 	var hints []string
@@ -54,7 +54,7 @@ func concealed(obj *manifest.Object, hints []string) []string {
 	return list
 }
 
-// complete fills in what follows from the code and the place.
+// complete adds the fields that depend on the code and the place.
 func complete(f finding.Finding, code finding.Code, message string, hints []string, e manifest.Excerpt) finding.Finding {
 	rule, _ := finding.Lookup(string(code))
 	f.Code, f.Severity, f.Pos = code, finding.SeverityOf(code), e.Pos
@@ -66,8 +66,8 @@ func complete(f finding.Finding, code finding.Code, message string, hints []stri
 	return f
 }
 
-// quote redacts the line of an excerpt. One with a password in front of what is
-// marked is not quoted at all: the columns would be wrong.
+// quote redacts the line of an excerpt. It returns no line if there is a password before the marked
+// text: the columns would be wrong.
 func quote(e manifest.Excerpt) (line string, length int) {
 	e = e.Masked()
 	marked, after := auth.RedactText(e.Marked), auth.RedactText(e.After)
@@ -78,8 +78,8 @@ func quote(e manifest.Excerpt) (line string, length int) {
 	return line, len(marked)
 }
 
-// BlockedBy is the object of the input that an error of another object comes from: it is rejected, or defined several times. It is
-// empty for an error of the object itself.
+// BlockedBy returns the object of the input that causes an error of another object: it is rejected, or defined several times. The
+// result is empty for an error of the object itself.
 func BlockedBy(err error) finding.Object {
 	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok {
 		return Named(rejected.Object)
@@ -90,7 +90,7 @@ func BlockedBy(err error) finding.Object {
 	return finding.Object{}
 }
 
-// Unreadable is a file, or an object in it, that cannot be used.
+// Unreadable returns the finding for a file, or an object in it, that cannot be used.
 func Unreadable(err error) finding.Finding {
 	var excerpt interface{ Excerpt() manifest.Excerpt }
 	var parse *manifest.ParseError
@@ -124,7 +124,7 @@ func Unreadable(err error) finding.Finding {
 	return complete(f, code, message, finding.Hints(err), e)
 }
 
-// codeOfObject returns the code for why an object was not made ready for admission.
+// codeOfObject returns the code for an object that could not be prepared for admission.
 func codeOfObject(err error) finding.Code {
 	switch {
 	case errors.As(err, new(interface{ Variable() string })):
@@ -135,7 +135,7 @@ func codeOfObject(err error) finding.Code {
 	return cmp.Or(finding.CodeOf(err), finding.NotReady)
 }
 
-// Rejected are the causes for which the API server would not store an object.
+// Rejected returns the findings for the reasons why the API server would refuse an object.
 func Rejected(obj *manifest.Object, err error) []finding.Finding {
 	var invalid *admission.InvalidError
 	if !errors.As(err, &invalid) {
@@ -144,7 +144,7 @@ func Rejected(obj *manifest.Object, err error) []finding.Finding {
 	var found []finding.Finding
 	for _, c := range invalid.Causes {
 		if c.Code == "" && len(invalid.Causes) > 1 {
-			continue // it only says that there may be more
+			continue // it only reports that there may be more
 		}
 		var hints []string
 		if c.Hint != "" {
@@ -161,7 +161,7 @@ func Rejected(obj *manifest.Object, err error) []finding.Finding {
 	return found
 }
 
-// partHint names the kustomization that may add what an object lacks.
+// partHint names the kustomization that may add a missing field of an object.
 func partHint(obj *manifest.Object, code finding.Code) string {
 	if code != finding.MissingField {
 		return ""
@@ -169,7 +169,7 @@ func partHint(obj *manifest.Object, code finding.Code) string {
 	return obj.PartHint()
 }
 
-// Warned is what admission warns of in an object.
+// Warned returns the findings for admission's warnings about an object.
 func Warned(adm *admission.Admitted) []finding.Finding {
 	var found []finding.Finding
 	for _, w := range adm.Warnings {
@@ -178,7 +178,7 @@ func Warned(adm *admission.Admitted) []finding.Finding {
 	return found
 }
 
-// sortFindings makes the order that of the file.
+// sortFindings sorts findings by their position in a file.
 func sortFindings(found []finding.Finding) {
 	slices.SortStableFunc(found, func(a, b finding.Finding) int {
 		switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/generate"
 )
 
-// artifactGenerator judges a generator by itself. What its sources show is found where they are available.
+// artifactGenerator checks the spec of a generator. Errors that depend on its sources are found when these are available.
 func (v *validation) artifactGenerator(obj *swv1.ArtifactGenerator) {
 	if err := generate.Validate(&obj.Spec); err != nil {
 		v.fail(finding.RefusedGenerator, err, err.Path...)

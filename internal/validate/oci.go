@@ -34,7 +34,7 @@ func (v *validation) ociRepository(obj *sourcev1.OCIRepository) {
 	v.ociVerification(obj)
 }
 
-// ociReference judges the one field of spec.ref that counts.
+// ociReference checks the field of spec.ref that takes precedence.
 func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	v.emptyRange("spec", "ref", "semver")
 	switch ref := ArtifactReference(obj); {
@@ -59,7 +59,7 @@ func (v *validation) ociReference(obj *sourcev1.OCIRepository) {
 	}
 }
 
-// emptyRange finds a range such as >6 or !=6 without quotes: in YAML they begin a block of text and a tag, and the field is empty.
+// emptyRange warns of a range such as >6 or !=6 without quotes: in YAML they begin a block of text and a tag, and the field is empty.
 func (v *validation) emptyRange(path ...any) {
 	text, isText := manifest.ValueAt(v.adm.Object.Content, path).(string)
 	if !isText || strings.TrimSpace(text) != "" {
@@ -76,14 +76,14 @@ func (v *validation) emptyRange(path ...any) {
 		fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written), path...)
 }
 
-// misread warns of a version that is valid, and means something else than its author thinks.
+// misread warns of a version that is valid, but does not mean what its author thinks.
 func (v *validation) misread(text, hint string, path ...any) {
 	f := At(v.adm.Object, finding.UnpinnedVersion, text, []string{hint}, path...)
 	f.Severity = finding.Warning
 	v.findings = append(v.findings, f)
 }
 
-// ociLayer finds media types that no layer has.
+// ociLayer warns of media types that layers do not have.
 func (v *validation) ociLayer(mediaType string) {
 	path := []any{"spec", "layerSelector", "mediaType"}
 	if mediaType == "" {
@@ -100,7 +100,7 @@ func (v *validation) ociLayer(mediaType string) {
 	}
 }
 
-// knownLayers are the media types of layers that Helm and Flux push.
+// knownLayers returns the media types of layers that Helm and Flux push.
 func knownLayers() []string {
 	return []string{
 		oci.HelmChartType, oci.HelmProvenanceType, "application/vnd.cncf.flux.content.v1.tar+gzip",
@@ -108,7 +108,7 @@ func knownLayers() []string {
 	}
 }
 
-// ociLogin judges the references to logins, and then whether any of them is for the registry.
+// ociLogin checks the references to logins, and then whether one of them is for the registry.
 func (v *validation) ociLogin(obj *sourcev1.OCIRepository, name oci.Name, known bool) {
 	login := v.secrets.Artifact(obj)
 	v.references(login.Problems, login.Warnings)

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// operated judges a HelmRelease of Flux 1. What it makes is judged by itself.
+// operated checks a HelmRelease of Flux 1. The objects that it makes are checked separately.
 func (v *validation) operated(hr *operator.HelmRelease) {
 	if hr.Ignored() {
 		return
@@ -28,7 +28,7 @@ func (v *validation) operated(hr *operator.HelmRelease) {
 	v.clashes(hr)
 }
 
-// placed takes the API server's words apart from where they were said.
+// placed removes the position from an error of the API server.
 func placed(err error) error {
 	var invalid *admission.InvalidError
 	if errors.As(err, &invalid) {
@@ -37,7 +37,7 @@ func placed(err error) error {
 	return err
 }
 
-// operatedValues composes the values as far as they are in the input.
+// operatedValues composes the values that are in the input.
 func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *values.Origins) {
 	inline, err := inventory.OperatedInline(hr)
 	if err != nil {
@@ -70,7 +70,7 @@ func (v *validation) operatedValues(hr *operator.HelmRelease) (map[string]any, *
 	return composed, origins
 }
 
-// Unread reports that values of a HelmRelease of Flux 1 stand in no manifest: in the directory of a chart of Git, or behind a URL.
+// Unread reports whether values of a HelmRelease of Flux 1 are not in manifests: in the directory of a chart in Git, or at a URL.
 func Unread(hr *operator.HelmRelease) bool {
 	return slices.ContainsFunc(hr.Spec.ValuesFrom, func(from operator.ValuesFromSource) bool {
 		switch {
@@ -81,7 +81,7 @@ func Unread(hr *operator.HelmRelease) bool {
 	})
 }
 
-// missingPart reports a Secret that is not in the input, and goes on without it.
+// missingPart reports a Secret that is missing in the input, and marks it as optional.
 func (v *validation) missingPart(p *values.Part) {
 	if p.Kind != "Secret" || p.Optional {
 		return
@@ -93,7 +93,7 @@ func (v *validation) missingPart(p *values.Part) {
 	}
 }
 
-// clashes finds other HelmReleases of the same release in Helm.
+// clashes reports other HelmReleases of the same Helm release.
 func (v *validation) clashes(hr *operator.HelmRelease) {
 	own, others := v.inv.SameRelease(v.adm.Object, hr)
 	if len(own) > 0 {

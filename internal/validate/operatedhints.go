@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// operatedHints are hints about what a HelmRelease of Flux 1 made, in the words of the release: its fields have other names, and
-// it has fewer of them. Hints about other objects stay as they are.
+// operatedHints rewrites hints about an object that a HelmRelease of Flux 1 made: the fields of the release have other names, and
+// are fewer. Hints about other objects stay as they are.
 func operatedHints(obj *manifest.Object, code finding.Code, hints []string) []string {
 	if obj.Origin == nil || !inventory.IsOperated(obj.Origin) {
 		return hints
@@ -50,7 +50,7 @@ func directoryHint(obj *manifest.Object) string {
 	return "take a directory in its place with " + finding.StandIn(obj.Kind, obj.Namespace, obj.Name)
 }
 
-// operatedGitHint says how a Git repository gets a login that it has none of, "" if it has one.
+// operatedGitHint returns the hint for a Git repository without a login, "" if it has a login.
 func operatedGitHint(obj *manifest.Object) string {
 	url := manifest.At[string](obj.Content, "spec", "url")
 	switch scheme, _, _ := strings.Cut(strings.ToLower(url), "://"); {
@@ -64,10 +64,10 @@ func operatedGitHint(obj *manifest.Object) string {
 	return "the operator sends a login to https URLs only: " + directoryHint(obj)
 }
 
-// fluxField is a field of an object of Flux 2 in a text.
+// fluxField matches a field of an object of Flux 2 in a text.
 var fluxField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bspec\.[a-zA-Z]+`) })
 
-// inOperatedFields has the fields of a hint called as in the release. Where there is no such field, Flux 2 is needed.
+// inOperatedFields renames the fields in a hint to those of the release. If a field is missing there, the hint is to use Flux 2.
 func inOperatedFields(obj *manifest.Object, hint string) string {
 	names := map[string]string{"spec.chart": "spec.chart.name", "spec.version": "spec.chart.version"}
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// What is said of an object that a HelmRelease of Flux 1 made names fields that there are.
+// Hints about an object that a HelmRelease of Flux 1 made name only fields of the release.
 func TestOperatedHints(t *testing.T) {
 	release := &manifest.Object{APIVersion: "helm.fluxcd.io/v1", Kind: "HelmRelease.helm.fluxcd.io", Namespace: "default", Name: "podinfo"}
 	git := func(spec map[string]any) *manifest.Object {

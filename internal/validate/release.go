@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// helmRelease judges what a release refers to. Its HelmChart is judged by itself.
+// helmRelease checks the references of a release. Its HelmChart is checked separately.
 func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 	for _, w := range v.inv.DependencyFaults(v.adm.Object, hr) {
 		v.findings = append(v.findings, At(v.adm.Object, w.Code, w.Message, nil, "spec", "dependsOn", w.Index, "name"))
@@ -36,7 +36,7 @@ func (v *validation) helmRelease(hr *helmv2.HelmRelease) {
 	v.releaseValues(hr)
 }
 
-// releaseNames judges the names that a release hands to Helm. Their length is for the schema.
+// releaseNames checks the names that a release passes to Helm. The schema checks their length.
 func (v *validation) releaseNames() {
 	for _, field := range []string{"releaseName", "targetNamespace", "storageNamespace"} {
 		name := manifest.At[string](v.adm.Object.Content, "spec", field)
@@ -64,7 +64,7 @@ func (v *validation) chartRef(hr *helmv2.HelmRelease) {
 	}
 }
 
-// releaseValues composes the values, which shows everything that can be wrong with
+// releaseValues composes the values, which reveals all errors in
 // them.
 func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *values.Origins) {
 	inline, err := inventory.InlineValues(hr)
@@ -79,7 +79,7 @@ func (v *validation) releaseValues(hr *helmv2.HelmRelease) (map[string]any, *val
 	return composed, origins
 }
 
-// markConfigMap moves the finding of values that cannot be read to the key of the ConfigMap that holds them.
+// markConfigMap moves a finding about invalid values to the key of the ConfigMap that contains them.
 func (v *validation) markConfigMap(namespace string, err error) {
 	broken, ok := errors.AsType[*values.Error](err)
 	if !ok || broken.Missing() || broken.Reference.Kind != "ConfigMap" || broken.Reference.TargetPath != "" || len(v.findings) == 0 {
@@ -92,9 +92,9 @@ func (v *validation) markConfigMap(namespace string, err error) {
 	}
 }
 
-// Values composes the values of a HelmRelease as helm-controller does before it hands them to Helm, and traces where
-// each comes from. If a finding is an error there are no values. References to Secrets that are not in the input are
-// findings, and left out. So is what is Unread.
+// Values composes the values of a HelmRelease as helm-controller does before it passes them to Helm, and records the origin of
+// each. If a finding is an error, there are no values. References to Secrets that are missing in the input become
+// findings, and are left out, like values that [Unread] reports.
 func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, *values.Origins, []finding.Finding) {
 	v := newValidation(inv, adm)
 	if hr, ok := adm.Typed.(*operator.HelmRelease); ok {
@@ -105,8 +105,8 @@ func Values(inv *inventory.Inventory, adm *admission.Admitted) (map[string]any, 
 	return composed, origins, v.findings
 }
 
-// ReleaseField is the field of a HelmRelease that such an error is about, nil if
-// the error does not say.
+// ReleaseField returns the field of a HelmRelease that an error is about, nil if
+// the error has no field.
 func ReleaseField(err error) []any {
 	var value *values.Error
 	switch {

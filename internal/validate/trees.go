@@ -36,21 +36,21 @@ func (v *validation) gitRepository(obj *sourcev1.GitRepository) {
 	}
 }
 
-// bootstrapped reports whether flux bootstrap wrote an object: it calls the source, its namespace and its Secret the
-// same, and puts the Secret into the cluster alone.
+// bootstrapped reports whether flux bootstrap wrote an object: the source, its namespace and its Secret have the
+// same name, and the Secret exists in the cluster only.
 func bootstrapped(obj *sourcev1.GitRepository) bool {
 	ref := obj.Spec.SecretRef
 	return ref != nil && ref.Name == obj.Name && obj.Name == obj.Namespace
 }
 
-// ofInstance reports whether the operator of Flux makes an object of an instance: it is the source that the cluster begins with.
+// ofInstance reports whether the Flux operator makes an object from an instance: it is the source that the cluster begins with.
 func ofInstance(obj *manifest.Object) bool {
 	from := obj.Origin
 	return from != nil && from.Group() == manifest.OperatorGroup && from.Kind == "FluxInstance"
 }
 
-// Home reports whether an object is the source that its cluster reads this repository from, where the Secret with the
-// login is in the cluster alone: flux bootstrap, or the operator of Flux, put it there.
+// Home reports whether an object is the source from which its cluster reads this repository, with a login that is
+// in the cluster only: flux bootstrap, or the Flux operator, put the Secret there.
 func Home(adm *admission.Admitted, set *manifest.Set) bool {
 	git, _ := adm.Typed.(*sourcev1.GitRepository)
 	if !ofInstance(adm.Object) && (git == nil || !bootstrapped(git)) {
@@ -82,8 +82,8 @@ func (v *validation) bucket(obj *sourcev1.Bucket) {
 	}
 }
 
-// supported only warns of what Flux can do and this program cannot yet: nothing
-// is wrong with the manifest.
+// supported reports an error of a login. A login that Flux supports and this program does not is only a
+// warning: the manifest is valid.
 func (v *validation) supported(err error, path ...any) {
 	var unsupported *fetch.NotSupportedError
 	if errors.As(err, &unsupported) {
@@ -93,7 +93,7 @@ func (v *validation) supported(err error, path ...any) {
 	v.fail(finding.IncompleteLogin, err, path...)
 }
 
-// reference finds what is named beside something that counts instead of it.
+// reference checks spec.ref, and warns of fields that another field overrides.
 func (v *validation) reference(ref *sourcev1.GitRepositoryRef) {
 	if ref == nil {
 		return

@@ -23,9 +23,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
-// Object judges what an object refers to, and the values that only a
-// controller looks at. Nothing is read but the input. What admission warns of is
-// part of the answer, which is in the order of the file.
+// Object checks the references of an object, and the values that only a
+// controller checks. It reads only the input. The findings include admission's warnings, and are
+// in the order of the file.
 func Object(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding {
 	v := newValidation(inv, adm)
 	switch obj := adm.Typed.(type) {
@@ -47,14 +47,14 @@ func Object(inv *inventory.Inventory, adm *admission.Admitted) []finding.Finding
 		v.artifactGenerator(obj)
 	}
 	if adm.Object.Origin == nil {
-		v.durations() // others are judged where they come from
+		v.durations() // derived objects are checked where they come from
 	}
 	found := append(Warned(adm), v.findings...)
 	sortFindings(found)
 	return found
 }
 
-// Failed is a mistake of an object that was found elsewhere, none if it depends on what is not known.
+// Failed returns the finding for an error that was found outside of this package, or no finding if unknown values may prevent it.
 func Failed(inv *inventory.Inventory, adm *admission.Admitted, code finding.Code, err error, path ...any) []finding.Finding {
 	v := newValidation(inv, adm)
 	v.fail(code, err, path...)
@@ -72,7 +72,7 @@ type validation struct {
 	findings []finding.Finding
 }
 
-// fail records a mistake, with the code of the error itself if that has one.
+// fail records an error, with the code of the error itself if it has one.
 func (v *validation) fail(code finding.Code, err error, path ...any) {
 	if err == nil {
 		return
@@ -81,7 +81,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 		code = own
 	}
 	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok && rejected.Object.Open {
-		return // reported already, and it may be accepted with the values of the cluster
+		return // already reported; the values of the cluster may make it valid
 	}
 	hints := finding.Hints(err)
 	var missing *manifest.NotFoundError
@@ -91,14 +91,14 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	case len(manifest.Variables(text)) > 0:
 		code, hints = finding.UnresolvedVariable, nil
 	case code == finding.MissingValues && errors.As(err, &missing) && missing.InCluster:
-		return // something in the cluster makes it
+		return // an object in the cluster makes it
 	case errors.As(err, &missing) && ofInstance(v.adm.Object) && slices.Equal(path, []any{"spec", "secretRef", "name"}):
-		return // the login of the repository's own source is in the cluster alone
+		return // the login of the repository's own source is in the cluster only
 	case errors.As(err, &missing) && missing.Unread:
 		return // the file that cannot be read is the finding
 	case code != finding.MissingSecret || !errors.As(err, &missing):
 	case missing.InCluster && !slices.Contains(path, any("verify")):
-		return // the reference is right; only what is trusted has to be seen
+		return // the reference is valid; only trusted keys must be known here
 	case missing.Elsewhere() == "":
 		hints = nil
 	}
@@ -107,7 +107,7 @@ func (v *validation) fail(code finding.Code, err error, path ...any) {
 	v.findings = append(v.findings, f)
 }
 
-// warn records what is known by its code alone.
+// warn records a warning whose hint is that of its code.
 func (v *validation) warn(code finding.Code, text string, path ...any) {
 	v.findings = append(v.findings, At(v.adm.Object, code, text, nil, path...))
 }
@@ -148,7 +148,7 @@ func NamesIndex(raw string) bool {
 	return err == nil && fetch.NamesIndex(u)
 }
 
-// loginInURL finds passwords where everybody can read them.
+// loginInURL warns of a password in a URL, where everybody can read it.
 func (v *validation) loginInURL(raw string) {
 	u, err := auth.ParseURL(raw)
 	if err != nil || u.User == nil {
@@ -173,7 +173,7 @@ func (v *validation) repositorySecrets(obj *sourcev1.HelmRepository, oci bool) {
 	}
 }
 
-// references records what is wrong with the Secrets and accounts that an object refers to.
+// references records errors and warnings about the Secrets and accounts that an object refers to.
 func (v *validation) references(problems []credential.Problem, warned []credential.Warning) {
 	for _, p := range problems {
 		v.fail(finding.MissingSecret, p.Err, p.Path...)
@@ -183,8 +183,8 @@ func (v *validation) references(problems []credential.Problem, warned []credenti
 	}
 }
 
-// registryLogin judges the URL of a registry, and whether the Secret has a login
-// for that host.
+// registryLogin checks the URL of a registry, and whether the Secret has a login
+// for its host.
 func (v *validation) registryLogin(obj *sourcev1.HelmRepository, login *credential.Repository) {
 	if RegistryURL(obj) != nil {
 		return // reported already

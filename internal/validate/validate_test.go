@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// judge validates the first object of a text, whose others it may refer to.
+// judge validates the first object of a text, which may refer to the other objects.
 func judge(t *testing.T, text string) []finding.Finding {
 	t.Helper()
 	set := manifest.NewSet("default")
@@ -48,7 +48,7 @@ func secret(name, data string) string {
 	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: apps}\nstringData: " + data + "\n"
 }
 
-// TestObject has a mistake, or its counterpart that is none, in each row. The first line of a spec is the fifth of the file.
+// TestObject has a mistake, or a valid counterpart, in each row. The first line of a spec is the fifth of the file.
 func TestObject(t *testing.T) {
 	repo := "---\n" + strings.Replace(object("HelmRepository", "url: https://charts.test/"), "name: x", "name: charts", 1)
 	suspended := repo + "  suspend: true\n"
@@ -128,7 +128,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// TestValues composes the values of a release: what is wrong with a reference is a finding, and where a value is from is known.
+// TestValues composes the values of a release: errors of references are findings, and the origin of each value is known.
 func TestValues(t *testing.T) {
 	text := object("HelmRelease", "interval: 5m\nchartRef: {kind: OCIRepository, name: x}\nvalues: {a: {c: 2}}\nvaluesFrom: [{kind: ConfigMap, name: more}, {kind: Secret, name: absent}]") +
 		"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: apps}\ndata: {values.yaml: 'a: {b: 1, c: 1}'}\n"
