@@ -69,8 +69,8 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, d
 	return nil, text
 }
 
-// placed returns the error of a kustomization entry with the position of the mistake. written reports whether the entries are still
-// those of the kustomization file; otherwise the position is the file.
+// placed returns the error of a kustomization entry with the position of the mistake. written reports whether the entries are
+// still those of the kustomization file; otherwise the position is the file.
 func (r *repository) placed(entry *kustomize.EntryError, err error, written bool) error {
 	d := r.directory(filepath.Dir(entry.File))
 	if patch := entry.Field == "patches"; entry.Path != "" && written && (patch || d == nil) {

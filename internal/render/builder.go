@@ -229,8 +229,8 @@ func (b *builder) rest() {
 	b.finishAll()
 }
 
-// locate finds the files of a Kustomization. It returns nil and an error if they are not available, and both if the API server would
-// refuse the Kustomization.
+// locate finds the files of a Kustomization. It returns nil and an error if they are not available, and both if the API server
+// would refuse the Kustomization.
 func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
 	spec, refused := decode(o)
 	if spec == nil {

@@ -197,6 +197,6 @@ func (c *checkout) at(g gitRef, own []string) bool {
 	case g.branch == "", g.branch == c.branch, slices.Contains(own, g.branch), slices.Contains(c.main, g.branch):
 		return true
 	}
-	// A clone without a default branch, as in pipelines, does not tell: assume the usual names.
+	// A clone without a default branch, as in pipelines, does not show it: assume the usual names.
 	return len(c.main) == 0 && len(own) == 0 && (g.branch == "main" || g.branch == "master")
 }

@@ -131,7 +131,7 @@ func (p *plan) divide(starts []int) []*Cluster {
 		}
 		near := nearest(clusters, p.dirOf(p.nodes[i]), nil)
 		for _, c := range near {
-			c.origins = append(c.origins, i) // it does not tell which other origins are near
+			c.origins = append(c.origins, i) // it does not count as a definition or directory of them
 		}
 		if len(near) == 1 {
 			near[0].own = append(near[0].own, i)

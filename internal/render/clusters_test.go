@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// TestClusters divides repositories of which no part names its clusters.
+// TestClusters divides repositories that do not name their clusters.
 func TestClusters(t *testing.T) {
 	twice := map[string]string{
 		"one/repo.yaml": strings.Replace(aRepository, "%s", "one", 1),

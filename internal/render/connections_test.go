@@ -20,7 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// addressFields are the fields of a kustomization, and of what it names, that a path or an address may stand in. %[1]s is
+// addressFields are the fields of a kustomization, and of files that it names, that may contain a path or an address. %[1]s is
 // the address, %[2]s the address in base64.
 var addressFields = []struct {
 	name, kustomization string
@@ -65,7 +65,7 @@ var addressFields = []struct {
 		"base/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nreplacements: [{path: '%[1]s'}]\npatches: [{path: '%[1]s'}]"}},
 }
 
-// addressPlugins are configurations of plugins that a path may stand in.
+// addressPlugins are configurations of plugins that may contain a path.
 var addressPlugins = []struct{ name, text string }{
 	{"PatchTransformer", "path: '%[1]s'\ntarget: {kind: HelmRepository}"},
 	{"PatchTransformer", "target: {kind: HelmRepository, name: &k path}\n*k : '%[1]s'"},
@@ -90,8 +90,8 @@ var addressPlugins = []struct{ name, text string }{
 	{"HelmChartInflationGenerator", "name: a\nrepo: '%[1]s'\nvaluesFile: '%[1]s'"},
 }
 
-// TestNoConnection puts addresses wherever a kustomization may hold a path. Nothing is dialled, no program is run, and the
-// run says that something is not read.
+// TestNoConnection puts an address into each field of a kustomization that may contain a path. The run dials no address, runs no
+// program, and reports that it does not read the address.
 func TestNoConnection(t *testing.T) {
 	seen := watched(t)
 	server := seen.server.Addr().String()
@@ -123,7 +123,7 @@ func TestNoConnection(t *testing.T) {
 	}
 }
 
-// sealedFields are files of which the named ones are encrypted, and hold the address.
+// sealedFields are files that contain the address; the named ones are encrypted.
 var sealedFields = []struct {
 	name   string
 	sealed []string
@@ -157,7 +157,7 @@ var sealedFields = []struct {
 		"apps/kustomization.yaml": "resources: [repo.yaml]"}},
 }
 
-// TestNoConnectionSealed does so with addresses that only show once a file is decrypted, by a key that is there. They are
+// TestNoConnectionSealed uses addresses that only appear when a file is decrypted, with an available key. They are
 // neither dialled nor printed.
 func TestNoConnectionSealed(t *testing.T) {
 	seen := watched(t)
@@ -200,7 +200,7 @@ func TestNoConnectionSealed(t *testing.T) {
 	}
 }
 
-// plugin tries a configuration in place, in a file, and as what a directory builds.
+// plugin tries a configuration inline, in a file, and as an object of a directory.
 func (s *sightings) plugin(t *testing.T, kind, text string) {
 	text = "apiVersion: builtin\nkind: " + kind + "\nmetadata: {name: a}\n" + text + "\n"
 	for _, field := range []string{"generators", "transformers", "validators"} {
@@ -213,7 +213,7 @@ func (s *sightings) plugin(t *testing.T, kind, text string) {
 	}
 }
 
-// sightings are the addresses that were dialled, and the programs that were run.
+// sightings records the addresses that were dialled and the programs that were run.
 type sightings struct {
 	server net.Listener
 	ran    string
@@ -222,7 +222,7 @@ type sightings struct {
 	dialed []string
 }
 
-// watched makes everything that leaves the process by the default transport a sighting, and git a program that leaves a
+// watched records all connections of the default transport as sightings, and replaces git with a program that leaves a
 // trace.
 func watched(t *testing.T) *sightings {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -266,7 +266,7 @@ func (s *sightings) try(t *testing.T, name string, files map[string]string) {
 	s.none(t, name)
 }
 
-// none looks that nothing was dialled and no program was run.
+// none fails the test if an address was dialled or a program was run.
 func (s *sightings) none(t *testing.T, name string) {
 	t.Helper()
 	s.mu.Lock()

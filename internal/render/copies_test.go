@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOrdinaryCopies accepts what people write, however much of it there is.
+// TestOrdinaryCopies accepts ordinary copies, in any number.
 func TestOrdinaryCopies(t *testing.T) {
 	replacement := func(from, kind, to, options string) string {
 		return fmt.Sprintf("- source: {kind: ConfigMap, name: settings, fieldPath: %s}\n  targets: [{select: {kind: %s}, fieldPaths: [%s], options: %s}]\n", from, kind, to, options)

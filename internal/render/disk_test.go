@@ -14,8 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// TestOnce has each file opened once, however many clusters use it: the manifests when the input is read, what else a base
-// needs by the first cluster. Nothing of what stands in the files then is ever seen.
+// TestOnce opens each file once for any number of clusters: the manifests when the input is read, the other files of a base
+// for the first cluster. Later contents of the files are never read.
 func TestOnce(t *testing.T) {
 	for _, count := range []int{1, 4, 16} {
 		files := map[string]string{
@@ -55,7 +55,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestDisk compares what is remembered with what the operating system says, the second time too.
+// TestDisk compares the cache of the disk with the operating system, also for the second access.
 func TestDisk(t *testing.T) {
 	root, err := absolute(t.TempDir())
 	if err != nil {
@@ -106,7 +106,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// TestTextsBound keeps no more than it may.
+// TestTextsBound keeps no more text than the limit.
 func TestTextsBound(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a": "1", "b": "2"})

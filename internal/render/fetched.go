@@ -42,8 +42,8 @@ func (r *Renderer) inputHome() string {
 	return r.repositories[0].root
 }
 
-// fromFetched reports whether a Kustomization, or any source that it is built from, was fetched. The user's own keys do not decrypt
-// it: a remote source could make them decrypt files of the checkout, and send the values to an address of its choice.
+// fromFetched reports whether a Kustomization, or any source that it is built from, was fetched. The user's own keys do not
+// decrypt it: a remote source could make them decrypt files of the checkout, and send the values to an address of its choice.
 func (b *builder) fromFetched(f *flux) bool {
 	var used []Source
 	if f.source != nil {

@@ -404,8 +404,8 @@ func noNamespace(built string) error {
 	return p
 }
 
-// dropLabels removes the labels of an object if the value of one is not a string, as kustomize-controller does when it adds its own:
-// it cannot read the map, and writes a new one. Annotations are removed likewise, but only if the Kustomization adds some.
+// dropLabels removes the labels of an object if the value of one is not a string, as kustomize-controller does when it adds its
+// own: it cannot read the map, and writes a new one. Annotations are removed likewise, but only if the Kustomization adds some.
 // dropLabels also returns the names of the removed fields.
 func dropLabels(f *flux, content map[string]any) (map[string]any, []string) {
 	meta, _ := content["metadata"].(map[string]any)

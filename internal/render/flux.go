@@ -301,8 +301,8 @@ func (f *flux) pathError(err error) error {
 	}
 }
 
-// link records a link below the path of a Kustomization: Flux's artifacts do not contain links, so that it is not applied. Links to
-// files below the path or to files that are not manifests are no loss.
+// link records a link below the path of a Kustomization: Flux's artifacts do not contain links, so that it is not applied. Links
+// to files below the path or to files that are not manifests are no loss.
 func (g *generator) link(path string) {
 	real, err := g.f.repo.disk.within(g.f.repo.root, path)
 	_, out := errors.AsType[*outsideError](err)

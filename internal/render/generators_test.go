@@ -7,7 +7,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// TestChainedGenerators counts what is done for generators that take the artifacts of each other, with a Kustomization of each.
+// TestChainedGenerators counts the work for generators that use each other's artifacts, with a Kustomization for each.
 func TestChainedGenerators(t *testing.T) {
 	for _, chained := range []int{20, maxDepth} {
 		dir := t.TempDir()

@@ -17,9 +17,9 @@ import (
 // bootstrapName is the name that flux bootstrap gives the source of a cluster's own repository.
 const bootstrapName = "flux-system"
 
-// elsewhere explains why a source is not the repository of the input; it returns "" if it is. A GitRepository is this repository if
-// its URL names the same repository as a remote of the checkout, and its ref is checked out. If that cannot be known, a source is
-// this repository if its path exists here.
+// elsewhere explains why a source is not the repository of the input; it returns "" if it is. A GitRepository is this repository
+// if its URL names the same repository as a remote of the checkout, and its ref is checked out. If that cannot be known, a source
+// is this repository if its path exists here.
 func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at string) string {
 	const other = "not this repository"
 	if r.others[ref.key()] {
@@ -100,8 +100,8 @@ func (r *Renderer) renamed(url string, c *checkout) bool {
 	return true
 }
 
-// checkoutOf returns the root of the repository of a HelmRelease of Flux 1 if its chart is in there, "" otherwise: a remote has the
-// name of the chart's repository, the path exists, and the ref is checked out.
+// checkoutOf returns the root of the repository of a HelmRelease of Flux 1 if its chart is in there, "" otherwise: a remote has
+// the name of the chart's repository, the path exists, and the ref is checked out.
 func (r *Renderer) checkoutOf(release *manifest.Object) string {
 	url, ref := manifest.At[string](release.Content, "spec", "chart", "git"), manifest.At[string](release.Content, "spec", "chart", "ref")
 	if url == "" || !manifest.IsFlux1(release.Group()) {

@@ -121,8 +121,8 @@ func (b *builder) notePatches(r *repository, o *manifest.Object, uses []patchUse
 	}
 }
 
-// sameTarget reports whether a patch is written in the Kustomization itself. A patch that another Kustomization adds is often meant
-// for all of its objects, whether they match or not.
+// sameTarget reports whether a patch is written in the Kustomization itself. A patch that another Kustomization adds is often
+// meant for all of its objects, whether they match or not.
 func sameTarget(o *manifest.Object, index int) bool {
 	raw, err := o.Raw()
 	if err != nil {

@@ -92,8 +92,8 @@ func (b *builder) warnAbsent() {
 	}
 }
 
-// warnSealed warns of a Secret that makes its Kustomization fail. A Kustomization that is not applied here may be patched before it
-// enters the cluster, and is skipped.
+// warnSealed warns of a Secret that makes its Kustomization fail. A Kustomization that is not applied here may be patched before
+// it enters the cluster, and is skipped.
 func (b *builder) warnSealed(f *flux, obj *manifest.Object) {
 	if f.spec.Decryption != nil || obj.Kind != "Secret" || !strings.HasPrefix(f.object.Built, "Kustomization ") {
 		return
@@ -197,8 +197,8 @@ func (b *builder) warnSource(o *manifest.Object) {
 	b.warn(finding.MissingSource, o, fmt.Sprintf("Source '%s/%s/%s' not found", ref.Kind, ref.Namespace, ref.Name), hint, "spec", "sourceRef", "name")
 }
 
-// besides returns a source of a kind in the file of a Kustomization, nil if the file has no other source or one of its Kustomizations
-// uses it. A source beside a Kustomization is probably meant for it.
+// besides returns a source of a kind in the file of a Kustomization, nil if the file has no other source or one of its
+// Kustomizations uses it. A source beside a Kustomization is probably meant for it.
 func (b *builder) besides(o *manifest.Object, kind string) *manifest.Object {
 	real, err := b.disk.absolute(o.Pos.File)
 	if err != nil {

@@ -138,8 +138,8 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 	return s.content, nil
 }
 
-// substitutePlain substitutes the variables of the command line in an object, and records the part that may be shown. shown is that
-// part before the substitution.
+// substitutePlain substitutes the variables of the command line in an object, and records the part that may be shown. shown is
+// that part before the substitution.
 func (r *Renderer) substitutePlain(obj *manifest.Object, content, shown map[string]any) (*substituted, error) {
 	confide(obj, content, shown)
 	s, err := r.plain.object(r.ctx, content)

@@ -117,8 +117,8 @@ func (r *Renderer) idle(nodes []*node) bool {
 	})
 }
 
-// ofPassed returns the clusters that the passed files are part of: by Kustomizations of one cluster only, if possible. Otherwise it
-// returns all clusters, or the nearest one if that is requested.
+// ofPassed returns the clusters that the passed files are part of: by Kustomizations of one cluster only, if possible. Otherwise
+// it returns all clusters, or the nearest one if that is requested.
 func (r *Renderer) ofPassed(clusters []*Cluster) []*Cluster {
 	if r.passed == nil {
 		return clusters
@@ -186,8 +186,8 @@ func (p *plan) sourceElsewhere(path string) bool {
 	return slices.ContainsFunc(p.elsewhere, func(dir string) bool { return inside(dir, path) })
 }
 
-// Loose returns the result for passed files that no build applies, with all files that they may refer to. It returns nil if there are
-// no such files, or if no passed file is applied.
+// Loose returns the result for passed files that no build applies, with all files that they may refer to. It returns nil if there
+// are no such files, or if no passed file is applied.
 func (r *Renderer) Loose(results []*Result) *Result {
 	if r.passed == nil || r.plan == nil || !r.plan.known || len(results) == 0 {
 		return nil

@@ -145,8 +145,8 @@ func (r *Renderer) patches() map[string]bool {
 	return named
 }
 
-// origins returns the starts of a graph, in the order of the nodes: they reach all nodes and not each other. A start is a node that
-// no other node leads to, or the first node of a cycle that no node outside leads to.
+// origins returns the starts of a graph, in the order of the nodes: they reach all nodes and not each other. A start is a node
+// that no other node leads to, or the first node of a cycle that no node outside leads to.
 func origins(edges [][]int) []int {
 	var order []int // in which nodes are completed
 	seen, back := make([]bool, len(edges)), make([][]int, len(edges))

@@ -55,10 +55,10 @@ type Installed struct {
 // sourceAnnotation is the annotation by which Helm finds an object's template after post rendering.
 const sourceAnnotation = "postrenderer.helm.sh/postrender-filename"
 
-// PostRender changes the output of helm as helm-controller does: it runs the post renderers of the release in their order, then adds
-// the common metadata, then the labels that name the HelmRelease. Files of the directory crds get only these labels. Namespaced
-// objects without a namespace get the namespace of the release, if their kind is known. Finally PostRender separates hooks and
-// sorts all objects as Helm does. The builds share the limits of manifest builds.
+// PostRender changes the output of helm as helm-controller does: it runs the post renderers of the release in their order, then
+// adds the common metadata, then the labels that name the HelmRelease. Files of the directory crds get only these labels.
+// Namespaced objects without a namespace get the namespace of the release, if their kind is known. Finally PostRender separates
+// hooks and sorts all objects as Helm does. The builds share the limits of manifest builds.
 func PostRender(ctx context.Context, release Release) (Installed, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

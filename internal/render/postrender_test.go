@@ -75,7 +75,7 @@ func postRendered(t *testing.T, spec helmv2.HelmReleaseSpec) map[string]string {
 	return found
 }
 
-// TestPostRender: post renderers, then common metadata, then the labels of the owner; hooks as the strategy says.
+// TestPostRender applies post renderers, then common metadata, then the labels of the owner; hooks according to the strategy.
 func TestPostRender(t *testing.T) {
 	spec := helmv2.HelmReleaseSpec{
 		TargetNamespace: "web",
@@ -111,7 +111,7 @@ func TestPostRender(t *testing.T) {
 	}
 }
 
-// TestPostRenderRefuses reports patches that fit nothing there is, and reads no file and no address.
+// TestPostRenderRefuses reports patches that match no object, and reads no file and no address.
 func TestPostRenderRefuses(t *testing.T) {
 	for _, patch := range []string{
 		`[{"op": "remove", "path": "/spec/nothing"}]`, "not a patch", "path: /etc/passwd",
@@ -132,7 +132,7 @@ func TestPostRenderRefuses(t *testing.T) {
 	}
 }
 
-// TestRenderedTooMuch refuses what takes far more to go through than it is long, before anything decodes it.
+// TestRenderedTooMuch refuses manifests that need far more work than their length suggests, before they are decoded.
 func TestRenderedTooMuch(t *testing.T) {
 	const head = "---\n# Source: app/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
 	var objects, keys strings.Builder
@@ -163,7 +163,7 @@ func TestRenderedTooMuch(t *testing.T) {
 	}
 }
 
-// TestInNamespace leaves what the Helm Operator has Helm install as Helm made it, except for the namespace.
+// TestInNamespace changes only the namespace of objects that the Helm Operator installs.
 func TestInNamespace(t *testing.T) {
 	const manifests = `---
 # Source: app/templates/a.yaml
@@ -217,7 +217,7 @@ metadata:
 	}
 }
 
-// TestInstallOrder holds the order of kinds against that of Helm 3, to which Helm 4 adds two kinds at the end.
+// TestInstallOrder compares the order of kinds with that of Helm 3, to which Helm 4 adds two kinds at the end.
 func TestInstallOrder(t *testing.T) {
 	helm3 := releaseutil.InstallOrder
 	if len(installOrder) != len(helm3)+2 || !slices.Equal(installOrder[:len(helm3)], helm3) {

@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 )
 
-// TestQuoting builds what kustomize refuses, and looks for what it quotes.
+// TestQuoting builds directories that kustomize refuses, and checks that errors do not quote secrets.
 func TestQuoting(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"environment": {

@@ -1,6 +1,6 @@
 // Package render turns directories into the objects that Flux would apply: it builds kustomization files and Flux
-// Kustomizations, decrypts what SOPS encrypted, and substitutes variables. It opens no connection, runs no program, and
-// reads nothing outside of the repositories that the input is in.
+// Kustomizations, decrypts files that SOPS encrypted, and substitutes variables. It opens no connection, runs no program, and
+// reads no files outside of the repositories of the input.
 package render
 
 import (
@@ -35,9 +35,9 @@ type Options struct {
 	Tolerant bool
 	// Sources are directories that replace sources.
 	Sources []Source
-	// Fetch gets the trees of missing sources. Its arguments include the objects of the cluster that are known so far. It returns the
-	// sources that are available now, with their directory, and those that could not be fetched, without one. Files are shown as
-	// KIND/NAMESPACE/NAME/FILE. Sources has precedence. Fetch may be nil.
+	// Fetch gets the trees of missing sources. Its arguments include the objects of the cluster that are known so far. It returns
+	// the sources that are available now, with their directory, and those that could not be fetched, without one. Files are shown
+	// as KIND/NAMESPACE/NAME/FILE. Sources has precedence. Fetch may be nil.
 	Fetch func(*Cluster, []Need, *manifest.Build) []Source
 	// Admit returns the error with which the API server refuses a Kustomization. Admit may be nil.
 	Admit func(*manifest.Object) error

@@ -28,7 +28,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// load reads a directory as a run does, as one cluster.
+// load reads a directory as a run with one cluster does.
 func load(ctx context.Context, dir string, o Options) (*manifest.Set, *Result, []error) {
 	o.Getenv = func(string) string { return "" }
 	return loadWith(ctx, dir, o)
@@ -81,7 +81,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestSubstitute holds the expressions of the reference: §C.4.
+// TestSubstitute checks the expressions of the reference: §C.4.
 func TestSubstitute(t *testing.T) {
 	v := newVariables(UnsetFails, kustomize.NewBudget(func(error) {}))
 	v.set(map[string]string{"a": "Hello", "e": "", "p": "one.two.three", "n": "x\ny\n"}, public)
@@ -115,7 +115,7 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
-// TestCircles builds what includes and leads to itself, once.
+// TestCircles builds Kustomizations that lead to themselves, once.
 func TestCircles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{
@@ -162,7 +162,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestPluginBudget reads a file again and again for what a plugin is configured with. All of it counts for one build.
+// TestPluginBudget reads a file repeatedly for the configuration of plugins. All reads count for one build.
 func TestPluginBudget(t *testing.T) {
 	dir := t.TempDir()
 	var plugins strings.Builder

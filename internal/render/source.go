@@ -162,8 +162,8 @@ func (s sources) add(o *manifest.Object) bool {
 	return true
 }
 
-// sourceFor returns the source that an object names, nil if there is none. It looks at built sources first, then at files. If several
-// files define it, as for several clusters, it returns the nearest one.
+// sourceFor returns the source that an object names, nil if there is none. It looks at built sources first, then at files. If
+// several files define it, as for several clusters, it returns the nearest one.
 func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *manifest.Object {
 	key := want.key()
 	if source := built[key]; source != nil {

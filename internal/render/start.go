@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// A cluster begins with nodes of the plan. Only the build of a parent shows that it leads to one of them, and may patch it. Then the
-// objects of the start are withdrawn, and the built Kustomization enters.
+// A cluster begins with nodes of the plan. Only the build of a parent shows that it leads to one of them, and may patch it. Then
+// the objects of the start are withdrawn, and the built Kustomization enters.
 
 // maxRevisions is the limit for a Kustomization that changes itself.
 const maxRevisions = 4

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestStarts builds clusters whose starts turn out to be led to: by a parent that patches them, by themselves, by a
-// directory. Whatever they gave as they were written is gone, and the names of files, which say what is built first, do not matter.
+// TestStarts builds clusters with starts that a build leads to: by a parent that patches them, by themselves, by a directory.
+// The objects of the unpatched starts are gone, and the names of files, which decide the order of builds, do not matter.
 func TestStarts(t *testing.T) {
 	const (
 		map1   = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: flux-system}\ndata: {NAME: from-map}\n"

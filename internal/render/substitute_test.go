@@ -9,7 +9,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// TestTextOf compares the text that variables are substituted in with what the controller's library writes.
+// TestTextOf compares the text before the substitution with the output of the controller's library.
 func TestTextOf(t *testing.T) {
 	content := map[string]any{
 		"numbers": []any{int64(1), int64(math.MaxInt64), int64(math.MinInt64), 1.0, math.Copysign(0, -1), 0.1, 1e6, 1.5e6, 123456789.0, 1e15, 1e18, -1e18, 9.3e18, 1.9e19, 1e20, 1e21, 1e-7, 1.5e300},

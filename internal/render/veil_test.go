@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
-// What a build is shown from holds no value of a Secret, and everything else as it was.
+// The hidden input of a build contains no value of a Secret, and is otherwise unchanged.
 func TestHiddenDocuments(t *testing.T) {
 	for name, text := range map[string]string{
 		"data":                   "kind: Secret\ndata:\n  k: CANARY\n  l: [CANARYLIST]\nplain: seen\n",
@@ -38,7 +38,7 @@ func TestHiddenDocuments(t *testing.T) {
 	}
 }
 
-// The value that a JSON patch puts into data can still be decoded: the API takes nothing else there.
+// The value that a JSON patch puts into data can still be decoded: the API accepts only base64 there.
 func TestHiddenPatch(t *testing.T) {
 	shown := string(hiddenDocuments([]byte("patches:\n- target: {kind: Secret}\n  patch: '[{op: add, path: /data/k, value: CANARY}, {op: add, path: /stringData/k, value: CANARY}]'\n")))
 	for _, want := range []string{"value: \"" + conceal.Hidden + "\"", "path: /data/k"} {
@@ -58,7 +58,7 @@ func TestHiddenEnv(t *testing.T) {
 	}
 }
 
-// Each of the fields that copy from object to object makes a build one to be shown from hidden texts.
+// Each field that copies values between objects requires a second build with hidden values.
 func TestCarries(t *testing.T) {
 	for name, test := range map[string]struct {
 		k    types.Kustomization
@@ -79,7 +79,7 @@ func TestCarries(t *testing.T) {
 	}
 }
 
-// A hash at the end of a name says nothing of the Secret, and what refers to the name has to find it.
+// A hash at the end of a name does not reveal the Secret, and references to the name must stay valid.
 func TestUnhashed(t *testing.T) {
 	for _, test := range []struct{ content, veiled, want string }{
 		{"secret-2m5f9hkgt8", "secret-7kc94g4ffb", "secret-2m5f9hkgt8"},
@@ -115,7 +115,7 @@ func TestAllHidden(t *testing.T) {
 	}
 }
 
-// TestSecretFiles: a file that one generator reads by lines has names to keep, whatever another one takes it for.
+// TestSecretFiles keeps the names in a file that one generator reads by lines, even if another generator reads it as a whole.
 func TestSecretFiles(t *testing.T) {
 	of := func(files, envs []string) types.SecretArgs {
 		return types.SecretArgs{GeneratorArgs: types.GeneratorArgs{KvPairSources: types.KvPairSources{FileSources: files, EnvSources: envs}}}
