@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// veiledPairs returns the pairs as a plan may show them: names, targets, charts and versions from values of Secrets are replaced, on
-// both sides alike, so that sentences need not be searched for them.
+// veiledPairs returns the pairs as a plan may show them: names, targets, charts and versions from values of Secrets are replaced,
+// on both sides alike, so that sentences need not be searched for them.
 func (f *Foresight) veiledPairs() []plan.Pair {
 	names, targets := map[plan.ID]plan.ID{}, map[string]string{}
 	for _, r := range slices.Concat(f.before.Releases, f.after.Releases) {

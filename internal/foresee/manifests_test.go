@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestStripped holds that what a new version of a chart always changes is left out, except where Kubernetes refuses such a change.
+// TestStripped removes the changes of every new version of a chart, except where Kubernetes refuses such a change.
 func TestStripped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		object  string // VERSION stands for that of the chart

@@ -66,8 +66,8 @@ func hideSecret(document string, short []string) string {
 	return string(text)
 }
 
-// shortSecrets returns values of a release from Secrets that are too short to be searched for in every text, and their base64. They
-// are hidden in its rendered objects: values of three or more letters as words, shorter ones only as a whole text.
+// shortSecrets returns values of a release from Secrets that are too short to be searched for in every text, and their base64.
+// They are hidden in its rendered objects: values of three or more letters as words, shorter ones only as a whole text.
 func (r *Release) shortSecrets() (short []string) {
 	for _, text := range append(r.whole.origins.Confidential(r.whole.values), r.Object.Confidential()...) {
 		if text != "" && !conceal.Distinguishing(text) {

@@ -116,7 +116,7 @@ func (f *Foresight) rememberStatuses() {
 
 // observed returns a release as its status describes it, nil if the status is missing.
 func observed(after *Release) *Release {
-	var given operator.HelmRelease // which the API server would take without its status
+	var given operator.HelmRelease // valid without a status
 	text, err := json.Marshal(map[string]any{"metadata": after.Object.Content["metadata"], "status": after.Object.Content["status"]})
 	if err != nil || json.Unmarshal(text, &given) != nil || given.Status.ObservedGeneration == 0 {
 		return nil
@@ -195,8 +195,8 @@ func (f *Foresight) resolveDigests(ctx context.Context) error {
 	return f.before.Resolve(ctx, wanted, true)
 }
 
-// compareSources adds to charts of Flux 1 the contents that the operator compares: the files of commits, and the files of charts for
-// a dry run.
+// compareSources adds to charts of Flux 1 the contents that the operator compares: the files of commits, and the files of charts
+// for a dry run.
 func (f *Foresight) compareSources(ctx context.Context) {
 	for i := range f.matched {
 		p := &f.matched[i]

@@ -141,8 +141,8 @@ func (r *renderedRelease) all() map[string]map[string]any {
 	return all
 }
 
-// upgraded returns the release with the CRDs that exist after an upgrade from an old one: Helm removes no CRD, and spec.upgrade.crds
-// decides whether it creates or replaces them.
+// upgraded returns the release with the CRDs that exist after an upgrade from an old one: Helm removes no CRD, and
+// spec.upgrade.crds decides whether it creates or replaces them.
 func (r *renderedRelease) upgraded(old *renderedRelease, after *Release) *renderedRelease {
 	if old == nil || after.hr == nil {
 		return r

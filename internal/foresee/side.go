@@ -381,8 +381,8 @@ func (s *Side) Results(ctx context.Context, in *load.Input, objects []*manifest.
 	return results, nil
 }
 
-// failedSource returns the nearest failed source of a release, nil without a failure. The controllers continue with the artifact of
-// an earlier run; the result for the current source is then unknown.
+// failedSource returns the nearest failed source of a release, nil without a failure. The controllers continue with the artifact
+// of an earlier run; the result for the current source is then unknown.
 func failedSource(r *Release, results []*reconcile.Result) *reconcile.Result {
 	for _, adm := range slices.Backward(r.In.WithSources(r.Object)) {
 		for _, result := range results {

@@ -20,8 +20,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// Values writes the values of the selected HelmRelease in each cluster, and returns the exit code. It fetches values that are not in
-// manifests.
+// Values writes the values of the selected HelmRelease in each cluster, and returns the exit code. It fetches values that are not
+// in manifests.
 func (w Work) Values(ctx context.Context, to io.Writer, o values.WriteOptions) (int, error) {
 	w.Worker.Console.Postpone()
 	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
