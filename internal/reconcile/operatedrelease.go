@@ -33,8 +33,8 @@ func operatedKind(group string) *kind {
 	}, operatedParts, func(p *reconciliation, o *operator.HelmRelease) objectSteps { return &operatedReconciliation{p, o} })
 }
 
-// operatedParts translates conditions, which Flux 1 has in a type of its own. What Flux 1 would not apply counts as suspended:
-// the operator has no field for it.
+// operatedParts converts the conditions, for which Flux 1 has its own type. An ignored HelmRelease counts as suspended: the
+// operator has no field for suspension.
 func operatedParts(o *operator.HelmRelease) parts {
 	var conditions []metav1.Condition
 	for _, own := range o.Status.Conditions {
@@ -65,7 +65,7 @@ type operatedReconciliation struct {
 	hr *operator.HelmRelease
 }
 
-// choose goes as far as the operator does before it needs a cluster: to a chart and its values.
+// choose does the work that the operator does without a cluster: it finds the chart and composes the values.
 func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error) {
 	hr := p.hr
 	p.chart = store.ReleasedChart{}
@@ -90,7 +90,7 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
-	if source.State == Resolved || source.Artifact() == nil { // known to a version only
+	if source.State == Resolved || source.Artifact() == nil { // only the version is known
 		p.out.Seen = nil
 		if found := source.Resolution; found != nil {
 			p.out.Seen = status.OperatedChosen(found.Chart, found.Version)
@@ -101,7 +101,7 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 	return nil, p.complete(source, composed)
 }
 
-// complete records which chart would be released with which values.
+// complete records the chart and the values that would be released.
 func (p *operatedReconciliation) complete(source *Result, composed map[string]any) error {
 	hr := p.hr
 	artifact := source.Artifact()
@@ -140,7 +140,7 @@ func (p *operatedReconciliation) loadedChart(source *Result) (*helmchart.Metadat
 	return chart.Metadata(file, limits)
 }
 
-// failedAs has the event of the failure say what the operator would have.
+// failedAs adds the event that the operator would send for a failure.
 func (p *operatedReconciliation) failedAs(err error) error {
 	if failure := status.AsFailure(err); failure != nil {
 		out := status.Outcome{Failure: failure}
@@ -149,7 +149,7 @@ func (p *operatedReconciliation) failedAs(err error) error {
 	return err
 }
 
-// fetchedChart reconciles the chart that the release makes, and reports it in the operator's words.
+// fetchedChart reconciles the HelmChart that is derived from the release, and reports it with the operator's messages.
 func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, error) {
 	adm, err := p.r.inventory.OperatedChart(p.adm.Object)
 	switch {
@@ -195,7 +195,7 @@ func (p *operatedReconciliation) causeOfChart(ctx context.Context, chart *Result
 	return false, chart.Failure
 }
 
-// consequence is the failure of a release whose chart failed.
+// consequence returns the failure of a release whose chart failed.
 func consequence(chart *Result, err error) error {
 	return finding.WithCode(finding.SourceNotReady, &blockedError{chart.Object.Object, err})
 }
@@ -230,7 +230,7 @@ func (p *operatedReconciliation) commit(chart *Result) string {
 	if err != nil {
 		return ""
 	}
-	source := p.r.result(context.Background(), adm) // it is there: the chart waited for it
+	source := p.r.result(context.Background(), adm) // already known: the chart waited for it
 	switch {
 	case source.Pin != nil && source.Pin.Revision != "":
 		return revisionHash(source.Pin.Revision)
@@ -240,8 +240,8 @@ func (p *operatedReconciliation) commit(chart *Result) string {
 	return ""
 }
 
-// checkOwner refuses a release that another HelmRelease of the input has as well: the operator looks at whose resources they are
-// when it has chart and values.
+// checkOwner returns an error if another HelmRelease of the input has the same Helm release: the operator checks the owner of
+// the resources after it has the chart and the values.
 func (p *operatedReconciliation) checkOwner() error {
 	if p.r.o.Verify {
 		return nil
@@ -262,7 +262,7 @@ func valuesFailure(err error) error {
 	return &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
 }
 
-// composeValues merges the values of the release, nil if a part of them cannot be known here.
+// composeValues merges the values of the release. It returns nil if a part of them is unknown here.
 func (p *operatedReconciliation) composeValues(ctx context.Context) (map[string]any, error) {
 	inline, err := inventory.OperatedInline(p.hr)
 	if err != nil {
@@ -273,7 +273,7 @@ func (p *operatedReconciliation) composeValues(ctx context.Context) (map[string]
 		return nil, valuesFailure(err)
 	}
 	for i := range parts {
-		if parts[i].Kind == "URL" { // what it is called wherever it is shown
+		if parts[i].Kind == "URL" { // redacted, because the name is shown
 			parts[i].Name = auth.RedactURL(parts[i].Name)
 		}
 	}
@@ -295,7 +295,7 @@ func (p *operatedReconciliation) composeValues(ctx context.Context) (map[string]
 	return composed, nil
 }
 
-// forgiveSecret reports whether a part can be read: a Secret that is not in the input need not be.
+// forgiveSecret reports whether a part is available. It makes a Secret that is not in the input optional.
 func (p *operatedReconciliation) forgiveSecret(part *values.Part) bool {
 	if part.Kind != "Secret" || part.Optional {
 		return true
@@ -310,17 +310,17 @@ func (p *operatedReconciliation) forgiveSecret(part *values.Part) bool {
 	return false
 }
 
-// Composed are values with where they come from.
+// Composed holds values and their origins.
 type Composed struct {
 	Values  map[string]any
 	Origins *values.Origins
 }
 
-// Composed are the values of a HelmRelease of Flux 1, which may come from its chart or from a URL: without those of Secrets that may be
-// missing and are. It is nil for other objects, and where the values could not be composed.
+// Composed returns the values of a HelmRelease of Flux 1, including those from its chart and from URLs, without those of missing
+// Secrets if they may be missing. It returns nil for other objects, and if the values could not be composed.
 func (r *Result) Composed() *Composed { return r.composed }
 
-// readers read values of the release that stand in no manifest.
+// readers returns the functions that read values outside of manifests.
 func (p *operatedReconciliation) readers(ctx context.Context) inventory.OperatedReaders {
 	return inventory.OperatedReaders{
 		URL:       func(url string) ([]byte, error) { return p.r.valuesAt(ctx, url) },
@@ -328,11 +328,11 @@ func (p *operatedReconciliation) readers(ctx context.Context) inventory.Operated
 	}
 }
 
-// errRepositoryFile is the operator's: it joins the path to that of the archive.
+// errRepositoryFile replaces the operator's error, which joins the path to that of the archive.
 var errRepositoryFile = errors.New("a chart of a repository has no directory")
 
-// chartFile reads a file of values below the directory of a chart of a Git repository. It may lie outside of the chart, but not of
-// the repository.
+// chartFile reads a file of values relative to the directory of a chart in a Git repository. It may be outside of the chart, but
+// not outside of the repository.
 func (p *operatedReconciliation) chartFile(ctx context.Context, name string) ([]byte, error) {
 	data, err := p.readChartFile(ctx, name)
 	if err != nil {
@@ -365,7 +365,7 @@ func (p *operatedReconciliation) readChartFile(ctx context.Context, name string)
 	return chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}.ReadFile(path.Clean(obj.Spec.Chart) + "/" + name)
 }
 
-// valuesTimeout bounds what is fetched from a URL that values come from: the operator has no limit.
+// valuesTimeout is the timeout for values from a URL. The operator has no limit.
 const valuesTimeout = time.Minute
 
 func (r *Reconciler) valuesAt(ctx context.Context, url string) ([]byte, error) {
@@ -377,7 +377,7 @@ func (r *Reconciler) valuesAt(ctx context.Context, url string) ([]byte, error) {
 		return body.Bytes(), err
 	})
 	if err != nil {
-		return nil, &finding.Problem{ // the operator has no other words for it
+		return nil, &finding.Problem{ // the operator's message
 			Code: finding.MissingValues, Text: "unable to read value file from URL " + auth.RedactURL(url), Advice: auth.RedactText(err.Error()), Err: err,
 		}
 	}
@@ -388,7 +388,7 @@ const maxValuesFile = 5 << 20
 
 type sinkBuffer struct{ bytes.Buffer }
 
-// Reset forgets the beginning of a download that is tried again.
+// Reset discards the beginning of a download before a retry.
 func (b *sinkBuffer) Reset() error {
 	b.Buffer.Reset()
 	return nil

@@ -19,96 +19,96 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// Options are the choices of one run. The caller of New makes them; they do not change.
+// Options holds the options of one run. The caller of New sets them; they do not change.
 type Options struct {
-	// Until is how far objects are taken.
+	// Until is the point at which the reconciliation of an object ends.
 	Until Line
-	// List stops before versions are chosen, at what is published. It goes with Choose; sources that publish no
-	// versions are not asked.
+	// List reports the published versions instead of selecting one. It requires Choose; sources that publish no
+	// versions are not requested.
 	List bool
-	// Level is how far exact versions may be moved, "" for not at all. It goes with List.
+	// Level is the largest part of an exact version that may change, "" for no change. It requires List.
 	Level resolve.Level
-	// Verify checks signatures although nothing is fetched, and fails an object whose
-	// stored artifact was altered. It goes with Choose.
+	// Verify verifies signatures although nothing is fetched, and fails an object
+	// whose stored artifact was altered. It requires Choose.
 	Verify bool
 	// Refresh rebuilds everything instead of reusing artifacts.
 	Refresh bool
-	// Concurrency is the number of objects in flight.
+	// Concurrency is the number of objects that are reconciled at the same time.
 	Concurrency int
-	// Retries is the number of further attempts after a transient failure.
+	// Retries is the number of retries after a transient failure.
 	Retries int
-	// IndexMax bounds an index, in bytes; Chart bounds the charts.
+	// IndexMax is the limit, in bytes, of an index; Chart holds the limits of charts.
 	IndexMax int64
 	Chart    chart.Limits
-	// IndexDigest says what to do with an archive that is not the index's: enforce,
-	// warn or ignore.
+	// IndexDigest is the policy for an archive that does not match the index's
+	// digest: enforce, warn or ignore.
 	IndexDigest string
-	// AllowNameMismatch accepts an archive whose name or version is another than
-	// the requested one.
+	// AllowNameMismatch accepts an archive whose name or version differs from the
+	// requested one.
 	AllowNameMismatch bool
-	// Cluster is the directory of the cluster of the input, "" without one.
+	// Cluster is the directory of the input's cluster, or "".
 	Cluster string
-	// Locked is what objects were resolved to before, nil to choose again.
+	// Locked is the lock to apply, nil to resolve every object.
 	Locked *Locked
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
-	// SkipTLSVerify verifies no certificate of a source's server. No login of the machine is used then.
+	// SkipTLSVerify skips the verification of the certificates of sources. No login of the machine is used then.
 	SkipTLSVerify bool
-	// Decisions reports what is decided about each object: see [Progress].
+	// Decisions reports the decisions about each object: see [Progress].
 	Decisions bool
-	// Finished are the results of an earlier part of the run, whose reconciler is not closed yet: what has not changed since
-	// is not reconciled again.
+	// Finished holds the results of an earlier part of the run, whose reconciler is not closed yet: objects that have not
+	// changed since are not reconciled again.
 	Finished map[store.Key]*Result
-	// Archives are the only ones that count in the directory of a HelmRepository, relative to it; nil counts all.
+	// Archives restricts the archives in the directory of a HelmRepository to these relative paths; nil means all.
 	Archives map[store.Key][]string
-	// Ambient lets the user's own registry logins stand in where no Secret is named.
+	// Ambient uses the user's own registry logins if no Secret is named.
 	Ambient bool
-	// Reach is how far they, and the identity of the machine, may go.
+	// Reach restricts the servers to which they, and the identity of the machine, are sent.
 	Reach auth.Reach
 	// PrivateRedirects follows redirects from public hosts to private addresses, also with a login of this machine.
 	PrivateRedirects bool
-	// RegistryConfig is the file to read them from, "" for the usual ones.
+	// RegistryConfig is the file of these logins, "" for the default files.
 	RegistryConfig string
-	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
+	// RepositoryConfig is Helm's repositories.yaml, "" for the default file.
 	RepositoryConfig string
-	// MissingSecrets says what stands in for a Secret that is not in the input: one
-	// of the constants of credential.
+	// MissingSecrets is the treatment of a Secret that is not in the input: a
+	// constant of package credential.
 	MissingSecrets string
-	// Trust is what keyless signatures rest on where no Secret says so, nil for the
-	// public Sigstore's. TrustCache is the directory that keeps that one for a day,
-	// "" for none.
+	// Trust is the trusted root for keyless signatures if no Secret has one, nil
+	// for the public Sigstore's. TrustCache is the directory that caches the public
+	// root for a day, "" for no cache.
 	Trust      *verify.Trust
 	TrustCache string
-	// Keyring has charts without spec.verify checked against their provenance
-	// files; VerifyDependencies those that packaged charts require, too.
+	// Keyring verifies charts without spec.verify with their provenance files;
+	// VerifyDependencies also verifies the dependencies of packaged charts.
 	Keyring            *verify.Keyring
 	VerifyDependencies bool
 	// RequireVerification fails charts that are not verified.
 	RequireVerification bool
-	// AdvertisedAddress is where the artifacts directory is served; empty means
-	// file:// URLs.
+	// AdvertisedAddress is the address of the server of the artifacts directory; ""
+	// means file:// URLs.
 	AdvertisedAddress string
-	// DigestAlgorithm makes the revisions of buckets; empty means SHA-256.
+	// DigestAlgorithm is the algorithm for the revisions of buckets; "" means SHA-256.
 	DigestAlgorithm string
-	// Cache keeps what is downloaded for later runs; may be nil. The caller closes it.
+	// Cache holds downloads for later runs; it may be nil. The caller closes it.
 	Cache *cache.Cache
-	// Carry takes what is fetched to another place, nil for none.
+	// Carry receives the fetched artifacts, to copy them; it may be nil.
 	Carry Carrier
-	// Offline opens no connection: what the cache does not have is an error. Online is the command that would get it.
+	// Offline opens no connection: data missing from the cache is an error. Online is the command that would fetch it.
 	Offline bool
 	Online  string
-	// From is the name of the bundle that stands for the cache, "" for none.
+	// From is the name of the bundle that serves as the cache, or "".
 	From string
 }
 
-// Line is where the way of an object is cut.
+// Line is the point at which a reconciliation ends.
 type Line int
 
 const (
-	// Fetch takes objects into storage, and remembers what became of them.
+	// Fetch stores artifacts and records the results.
 	Fetch Line = iota
-	// Choose stops once each object is resolved, and it is known what a controller would see
-	// at that moment. Nothing is stored or remembered.
+	// Choose stops when each object is resolved, and the status that a controller would set
+	// at that moment is known. Nothing is stored or recorded.
 	Choose
 )
 
@@ -124,7 +124,7 @@ func (o Options) digestPolicy() fetch.DigestPolicy {
 	return fetch.DigestEnforce
 }
 
-// Edges are a run's connections to the world.
+// Edges holds the connections of a run to its environment.
 type Edges struct {
 	Dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	Getenv    func(string) string
@@ -132,26 +132,26 @@ type Edges struct {
 	UserAgent string
 }
 
-// A Carrier takes to another place what a run fetches. It is asked about each object and each dependency of a chart, by many
-// goroutines.
+// Carrier copies the artifacts of a run to another place. It is called for each object and each dependency of a chart, by
+// several goroutines at once.
 type Carrier interface {
-	// Image takes what a registry has under a digest and, unless it is empty, under a tag, with all that refers to it.
+	// Image copies the artifact with a digest from a registry, its tag if that is not empty, and all artifacts that refer to it.
 	Image(ctx context.Context, from *remote.Repository, d digest.Digest, tag string) error
-	// Archive takes a chart of a repository with an index, which is called by its URL, and the provenance file of the chart,
-	// nil if it has none. A chart that was packaged of the files of a source is called by the URL of that.
+	// Archive copies a chart and its provenance file, which may be nil. The repository is the URL of the Helm repository or,
+	// for a chart that was packaged from a tree, the URL of its source.
 	Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte, packaged bool) error
-	// Refused records that a source does not say whether it has something: it is not carried.
+	// Refused records that a source does not answer whether it has a file, which is not copied.
 	Refused(what string, err error)
 }
 
-// Progress is called as a run goes on. Its methods are called from many goroutines,
-// except for one object in order.
+// Progress receives the progress of a run. Its methods are called by several
+// goroutines at once, in order for each object.
 type Progress interface {
 	Started(*admission.Admitted)
 	Transferred(*admission.Admitted, fetch.Progress)
-	// Decided is called with a decision about an object, in words, if [Options.Decisions] is set.
+	// Decided is called with the text of a decision about an object, if [Options.Decisions] is set.
 	Decided(adm *admission.Admitted, decision string)
-	// Waiting is called when another process has had the object for a second, and with false when it has it no more.
+	// Waiting is called with true when another process has held the object for a second, and with false when it has released it.
 	Waiting(adm *admission.Admitted, waiting bool)
 	Finished(*Result)
 }

@@ -31,23 +31,23 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// Planned is the chart that a release would be installed with, as far as a run found out.
+// Planned is the chart that a release would install, as far as a run could determine it.
 type Planned struct {
-	// Version is as helm-controller writes it.
+	// Version is the version as helm-controller writes it.
 	Name, Version string
-	// Digest is that of the archive, or of the manifest in a registry. It is "" for a chart that was made here.
+	// Digest is the digest of the archive, or of the manifest in a registry. It is "" for a chart that was packaged here.
 	Digest string
-	// Moving is true if the version has the digest in it.
+	// Moving is true if the version contains the digest.
 	Moving bool
-	// Artifact is the path of the chart in the store, "" if it was not fetched, and Stored its digest.
+	// Artifact is the path of the chart in the store, "" if it was not fetched. Stored is its digest.
 	Artifact, Stored string
-	// Revision is status.lastAttemptedRevision, and Tree the path of the files in the store that a chart of Git is a part of.
-	// Both are of HelmReleases of Flux 1 alone.
+	// Revision is status.lastAttemptedRevision. Tree is the path of the stored tree that contains a chart from Git. Both are
+	// set for HelmReleases of Flux 1 only.
 	Revision, Tree string
 }
 
-// PlannedChart finds out which chart a HelmRelease would be installed with. Results are those of the run, which have its
-// source. It is nil if nothing is known.
+// PlannedChart returns the chart that a HelmRelease would install, or nil if nothing is known. The results are those of
+// the run, including the release's source.
 func PlannedChart(release *Result, results []*Result) *Planned {
 	source := sourceAmong(release, results)
 	if source == nil || release.Failure != nil {
@@ -78,7 +78,7 @@ func PlannedChart(release *Result, results []*Result) *Planned {
 	return p
 }
 
-// withAlgorithm is a digest of an index with its algorithm, which may be left out there.
+// withAlgorithm adds the algorithm to a digest of an index, which may lack it.
 func withAlgorithm(digest string) string {
 	if digest == "" || strings.Contains(digest, ":") {
 		return digest
@@ -86,8 +86,8 @@ func withAlgorithm(digest string) string {
 	return "sha256:" + digest
 }
 
-// resolvedVersion is the version that a release gets from an artifact that was not read. The tag of a chart is its
-// version, unless that is invalid.
+// resolvedVersion returns the version that a release gets from an artifact that was not read. The tag of a chart
+// is its version, unless that is invalid.
 func resolvedVersion(found *Resolution) string {
 	version := strings.ReplaceAll(found.Version, "_", "+")
 	if mutated, _, err := versionOfRevision(version, found.Version+"@"+found.Digest); err == nil {
@@ -109,7 +109,7 @@ func sourceAmong(release *Result, results []*Result) *Result {
 	return nil
 }
 
-// RecordedChart is the chart that an earlier run recorded of a HelmRelease. Results are all that are recorded.
+// RecordedChart returns the chart that an earlier run recorded for a HelmRelease. The results are all recorded results.
 func RecordedChart(release *Result, results []*Result) *Planned {
 	annotations := manifest.At[map[string]any](release.Object.Content, "metadata", "annotations")
 	p := &Planned{
@@ -134,7 +134,7 @@ func RecordedChart(release *Result, results []*Result) *Planned {
 	return p
 }
 
-// noteOperated records of a release of Flux 1 which revision it has, and where the files are that its chart is made of.
+// noteOperated records the revision of a release of Flux 1, and the stored tree from which its chart was packaged.
 func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
 	if chart == nil || !inventory.IsOperated(release.Object.Object) {
 		return
@@ -149,7 +149,7 @@ func (p *Planned) noteOperated(release, chart *Result, results []*Result) {
 	}
 }
 
-// chartOfArtifact is the HelmChart that an artifact is of, or nil.
+// chartOfArtifact returns the HelmChart with an artifact, or nil.
 func chartOfArtifact(results []*Result, artifact string) *Result {
 	for _, r := range results {
 		if r.Object.Object.Kind == sourcev1.HelmChartKind && r.Artifact() != nil && r.Artifact().Path == artifact {
@@ -159,7 +159,7 @@ func chartOfArtifact(results []*Result, artifact string) *Result {
 	return nil
 }
 
-// TreeFiles returns the digests of the files that a tree in the store has below a directory, by their names in it.
+// TreeFiles returns the digests of the files below a directory of a stored tree, by their names in the directory.
 func TreeFiles(ctx context.Context, st *store.Store, artifact, dir string) (map[string]string, error) {
 	file, err := st.OpenArtifact(artifact)
 	if err != nil {
@@ -173,8 +173,8 @@ func TreeFiles(ctx context.Context, st *store.Store, artifact, dir string) (map[
 	return sums, nil
 }
 
-// MadeOf is what the HelmChart of a release is, if its version gets a suffix from it: the spec of a chart that is packaged
-// with values files. It is "" for a chart that is stored as it was published.
+// MadeOf returns a fingerprint of a HelmChart's spec if it adds a suffix to the version, as for a chart that is packaged
+// with values files. It is "" for a chart that is stored as published.
 func MadeOf(spec map[string]any) string {
 	var names []string
 	for _, f := range manifest.At[[]any](spec, "valuesFiles") {
@@ -184,13 +184,13 @@ func MadeOf(spec map[string]any) string {
 		return ""
 	}
 	text, err := fingerprintOf(spec)
-	if err != nil { // of what was JSON
+	if err != nil { // cannot happen: spec was JSON
 		return ""
 	}
 	return text
 }
 
-// LoadChart reads a chart in the store.
+// LoadChart loads a chart from the store.
 func LoadChart(st *store.Store, artifact string) (*helmchart.Chart, error) {
 	file, err := st.OpenArtifact(artifact)
 	if err != nil {
@@ -204,7 +204,7 @@ func LoadChart(st *store.Store, artifact string) (*helmchart.Chart, error) {
 	return c, nil
 }
 
-// ChartFiles reads the files of a chart in the store, those of its subcharts too.
+// ChartFiles returns the files of a chart in the store and of its subcharts.
 func ChartFiles(st *store.Store, artifact string) (map[string][]byte, error) {
 	c, err := LoadChart(st, artifact)
 	if err != nil {
@@ -228,12 +228,12 @@ func addFiles(files map[string][]byte, dir string, c *helmchart.Chart) {
 	}
 }
 
-// ReleaseTarget is the Helm release of a HelmRelease.
+// ReleaseTarget returns the name and the namespaces of the Helm release of a HelmRelease.
 func ReleaseTarget(hr *helmv2.HelmRelease) (name, namespace, storageNamespace string) {
 	return shortenedRelease(hr.GetReleaseName()), hr.GetReleaseNamespace(), hr.GetStorageNamespace()
 }
 
-// maxReleaseName is the longest name that Helm accepts. A longer one is cut and gets a part of its digest.
+// maxReleaseName is the longest name that Helm accepts, in bytes. A longer name is cut and gets a part of its digest.
 const maxReleaseName = 53
 
 func shortenedRelease(name string) string {
@@ -244,9 +244,9 @@ func shortenedRelease(name string) string {
 	return name[:kept] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:digest]
 }
 
-// WriteChart writes a chart of the store with the version that helm-controller would give it, and returns the files of its
-// directory crds and of those of its subcharts. If schemas are read, none may lead out of the chart. A library, which the
-// command of helm refuses, is written as an application without templates of its own.
+// WriteChart writes a chart of the store with the version that helm-controller would set, and returns the files of its
+// crds directory and those of its subcharts. With schemas it returns an error if a schema refers to a file outside of the
+// chart. A library chart, which the helm command rejects, is written as an application without its own templates.
 func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas bool) (crds [][]byte, err error) {
 	c, err := LoadChart(st, artifact)
 	if err != nil {
@@ -278,10 +278,10 @@ func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas 
 	return crds, chart.Package(w, c, time.Time{}, chart.Limits{Archive: maxWritten})
 }
 
-// maxWritten bounds a chart that is written for helm, in bytes: it was within other limits before.
+// maxWritten is the limit, in bytes, of a chart that is written for helm. The chart has passed other limits before.
 const maxWritten = 100 << 20
 
-// finishedBefore is the result of an object that an earlier part of the run reconciled, nil if it was none or another one.
+// finishedBefore returns the result from an earlier part of the run, nil without one or if the object has changed.
 func (r *Reconciler) finishedBefore(adm *admission.Admitted) *Result {
 	before := r.o.Finished[keyOf(adm)]
 	if before == nil || before.State == Interrupted || !reflect.DeepEqual(before.Object.Object.Content, adm.Object.Content) {
@@ -292,7 +292,7 @@ func (r *Reconciler) finishedBefore(adm *admission.Admitted) *Result {
 	return &again
 }
 
-// Unpacked puts the files of the artifact that an object has in storage into a directory that goes with the reconciler.
+// Unpacked unpacks the stored artifact of an object into a directory that is removed when the reconciler is closed.
 func (r *Reconciler) Unpacked(ctx context.Context, result *Result) (string, error) {
 	artifact := result.Artifact()
 	if artifact == nil {
@@ -305,8 +305,8 @@ func (r *Reconciler) Unpacked(ctx context.Context, result *Result) (string, erro
 	return root.Name(), nil
 }
 
-// StoredArtifact is the path of the artifact that an earlier run left of a source, or "". One that was left of
-// another spec does not count, unless the spec is nil. The error answers Integrity for an altered one.
+// StoredArtifact returns the path of the artifact that an earlier run stored for a source, or "". If spec is not nil,
+// the artifact must have been stored for an equivalent spec. The error for an altered artifact has the method Integrity.
 func StoredArtifact(st *store.Store, key store.Key, spec map[string]any, now func() time.Time) (string, error) {
 	result, err := (&recollection{store: st, key: key, at: addresses{st.Dir(), ""}, now: now}).result()
 	switch {
@@ -325,7 +325,7 @@ func StoredArtifact(st *store.Store, key store.Key, spec map[string]any, now fun
 	return filepath.Join(st.Dir(), filepath.FromSlash(result.Artifact().Path)), nil
 }
 
-// asksForSame reports whether two specs of a source ask for the same: in the fields that say where something is, and what.
+// asksForSame reports whether two specs of a source are equal in the fields that name the location and the content.
 func asksForSame(a, b map[string]any) bool {
 	return !slices.ContainsFunc([]string{
 		"url", "ref", "ignore", "include", "recurseSubmodules", "sparseCheckout", "layerSelector", "endpoint", "region", "bucketName", "prefix",
@@ -337,7 +337,7 @@ func asksForSame(a, b map[string]any) bool {
 	})
 }
 
-// UnpackInto puts the files of an archive into a new directory below another one.
+// UnpackInto unpacks an archive into a new directory below parent, and returns its path.
 func UnpackInto(ctx context.Context, archive, parent string) (string, error) {
 	from, err := file.Open(archive)
 	if err != nil {

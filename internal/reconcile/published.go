@@ -20,21 +20,21 @@ import (
 // Takes reports whether the constraint could choose one of Versions.
 func (p *Published) Takes(c resolve.Candidate) bool { return p.takes(c) }
 
-// Latest is the newest version that was not removed. A pre-release only follows a pre-release, unless there is nothing
-// else.
+// Latest returns the newest version that was not withdrawn. It is a pre-release only if the version in use is one, or
+// if there are only pre-releases.
 func (p *Published) Latest() (resolve.Candidate, bool) {
 	return resolve.Newest(p.Versions, resolve.IsPrerelease(cmp.Or(p.Current, p.Wanted)))
 }
 
-// Outdated reports whether a newer version is published than the one in use, or, as long as none is, than the wanted one; or
-// if another one is wanted than that in use.
+// Outdated reports whether a newer version is published than the version in use (without one, than the wanted version), or
+// whether the wanted version differs from the version in use.
 func (p *Published) Outdated() bool {
 	latest, ok := p.Latest()
 	inUse := cmp.Or(p.Current, p.Wanted)
 	return ok && resolve.Newer(latest.Version, inUse) || p.Current != "" && p.Wanted != p.Current
 }
 
-// Find returns one of Versions.
+// Find returns the published version with that text.
 func (p *Published) Find(text string) (resolve.Candidate, bool) {
 	i := slices.IndexFunc(p.Versions, func(c resolve.Candidate) bool { return c.Version == text })
 	if i < 0 {
@@ -44,7 +44,7 @@ func (p *Published) Find(text string) (resolve.Candidate, bool) {
 }
 
 func (p *chartReconciliation) listCharts(ctx context.Context, obj *sourcev1.HelmChart, source *Result) error {
-	if source.Failure != nil { // the index in storage may be old, which would look as if there was nothing new
+	if source.Failure != nil { // a stored index may be old, and would hide new versions
 		return source.nothing()
 	}
 	charts, err := p.publishedCharts(ctx, source)
@@ -83,7 +83,7 @@ func (p *Published) advance(level resolve.Level) {
 	}
 }
 
-// withoutGeneration is the version of a chart whose revision may have the object's generation behind it.
+// withoutGeneration returns the version of a chart without the object's generation, which may be appended to its revision.
 func withoutGeneration(revision string, found *Published) string {
 	if _, ok := found.Find(revision); ok {
 		return revision
@@ -113,7 +113,7 @@ func (c *indexCharts) list(ctx context.Context, w *remarks, found *Published) er
 func (c *registryCharts) list(ctx context.Context, found *Published) error {
 	tags, err := c.tags(ctx, found.Chart)
 	candidates := resolve.FromTags(tags)
-	if found.Exact && strings.HasPrefix(found.Constraint, "v") { // as its tag is called, which a range does not see
+	if found.Exact && strings.HasPrefix(found.Constraint, "v") { // spelled as the tag, which no range matches
 		tags, err = withUnversioned(tags, err)
 		candidates = resolve.TagCandidates(tags, true)
 	}
@@ -121,7 +121,7 @@ func (c *registryCharts) list(ctx context.Context, found *Published) error {
 		return pullFailure(err)
 	}
 	chosen, err := resolve.ChooseFromTags(tags, found.Constraint)
-	if found.Exact && slices.Contains(tags, found.Constraint) { // also a version that no range sees
+	if found.Exact && slices.Contains(tags, found.Constraint) { // also a version that no range matches
 		chosen.Version, err = found.Constraint, nil
 	}
 	if err = found.choose(candidates, chosen.Version, err); err != nil {
@@ -130,15 +130,15 @@ func (c *registryCharts) list(ctx context.Context, found *Published) error {
 	return nil
 }
 
-// choose fills in what was published and chosen. An exact version that is not published any more is no error here: what
-// there is instead is what was requested.
+// choose records the published versions and the wanted one. An exact version that is no longer published is not an
+// error: the result of this command is the list of versions that are.
 func (p *Published) choose(candidates []resolve.Candidate, wanted string, err error) error {
 	if err != nil && !errors.Is(err, resolve.ErrNoMatch) {
 		return err
 	}
 	p.Versions, p.Wanted = resolve.NewestFirst(candidates), wanted
 	var unordered error
-	if p.takes, unordered = resolve.Takes(p.Constraint); unordered != nil { // a word that is published as a version
+	if p.takes, unordered = resolve.Takes(p.Constraint); unordered != nil { // a published version that is not semantic
 		p.takes = func(c resolve.Candidate) bool { return c.Version == p.Constraint }
 	}
 	if p.Exact {
@@ -161,7 +161,7 @@ func (p *ociReconciliation) listArtifacts(ctx context.Context, obj *sourcev1.OCI
 	helm := obj.GetLayerMediaType() == oci.HelmChartType
 	candidates := resolve.TagCandidates(tags, helm)
 	for i := range candidates {
-		candidates[i].Version = candidates[i].Tag // what is written in a manifest is the tag
+		candidates[i].Version = candidates[i].Tag // a manifest names the tag
 	}
 	found.Versions = resolve.NewestFirst(candidates)
 	switch {

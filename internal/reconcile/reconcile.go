@@ -1,6 +1,6 @@
-// Package reconcile takes each object from spec to status, once. It is the only
-// place that knows the order of the steps, and the one that attaches reasons to
-// errors. It prints nothing and knows no flags.
+// Package reconcile reconciles each object from its spec to its status, once.
+// It alone determines the order of the steps and attaches reasons to errors. It
+// does not print and does not read flags.
 package reconcile
 
 import (
@@ -24,15 +24,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// Reconciler reconciles the objects of one cluster. [Connections.Reconciler] makes it, Close ends it with all files that it
-// opened. What is in it is what objects have in common: nothing of it changes afterwards but memos, which are safe for many
-// goroutines.
+// Reconciler reconciles the objects of one cluster. [Connections.Reconciler] returns one; Close releases the files that it
+// opened. Its fields are common to all objects and do not change, except the memos, which may be used by several goroutines
+// at once.
 type Reconciler struct {
 	*Connections
 	kinds     Table
 	inventory *inventory.Inventory
 	secrets   *credential.Reader
-	store     *store.Store // not written to by a run that only chooses
+	store     *store.Store // not written to with Choose
 	o         Options
 	limits    chart.Limits
 	progress  Progress
@@ -47,14 +47,14 @@ type Reconciler struct {
 	sourceRules work.Memo[string, *tree.Rules] // of .sourceignore files, by directory
 
 	outputs work.Memo[store.Key, *generatedArtifacts] // of ArtifactGenerators
-	sources work.Memo[store.Key, *manifest.Object]    // that only a directory stands for
+	sources work.Memo[store.Key, *manifest.Object]    // that only a directory replaces
 
 	closers closers
-	temp    store.Scratch // for what goes when the run ends
+	temp    store.Scratch // for files that are removed when the run ends
 }
 
-// Connections are what the reconcilers of one command share, whichever cluster they are about: clients, downloads, and the
-// answers of servers by who asked. [Connect] makes them, Close ends them; they are safe for many goroutines.
+// Connections holds the clients, downloads and answers that the reconcilers of one command share, for all clusters.
+// Answers are kept by identity. [Connect] returns them; Close ends them. They may be used by several goroutines at once.
 type Connections struct {
 	client     *fetch.Client
 	registries *oci.Client // shares client
@@ -80,8 +80,8 @@ type Connections struct {
 	files     closers       // of indexes
 }
 
-// finished is the result of an object, also if the run ended while another goroutine was
-// at it: that one ends, too, and has the document.
+// finished returns the result of an object. If the run ended while another goroutine was
+// reconciling it, it waits: that reconciliation ends too, and has the document.
 func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Result {
 	result := r.result(ctx, adm)
 	if result.State == Interrupted && result.Failure == nil {
@@ -90,7 +90,7 @@ func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Res
 	return result
 }
 
-// result reconciles an object, or waits for the goroutine that does.
+// result reconciles an object, or waits for the goroutine that does so.
 func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Result {
 	result, err := r.results.Do(ctx, keyOf(adm), func() (*Result, error) {
 		r.progress.Started(adm)
@@ -101,7 +101,7 @@ func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Resul
 		r.progress.Finished(result)
 		return result, nil
 	})
-	if err != nil { // ctx ended while another goroutine was at it
+	if err != nil { // ctx ended while another goroutine reconciled it
 		return &Result{Object: adm, State: Interrupted}
 	}
 	return result

@@ -21,27 +21,27 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// reconciliation is one object's way from spec to status. The Reconciler makes one for each
-// object of a run; the goroutine that made it is the only one to use it, except for its warnings
-// while dependencies are fetched, and it ends with the object's Result.
+// reconciliation is the reconciliation of one object from spec to status. The Reconciler creates
+// one for each object of a run. Only the goroutine that created it uses it, except for its
+// warnings while dependencies are fetched. It ends with the object's Result.
 type reconciliation struct {
 	r *Reconciler
 	subject
 	memory
-	// locked is the entry of a lock that is used as it is, asked the entry that the source is queried for and compared with. Each is
-	// nil if no such entry counts; wanted is what the object requires.
+	// locked is the entry of a lock that determines the version; asked is the entry that the source's answer is compared with. Each
+	// is nil without such an entry; wanted holds the requirements of the object.
 	locked, asked *lock.Entry
 	wanted        lock.Wanted
 
 	steps    objectSteps
-	status   commonStatus // of the object, in the making
+	status   commonStatus // of the object, not complete before the end
 	out      status.Outcome
 	result   *Result
 	*remarks // of the result
 }
 
-// subject is the object that a reconciliation is about. It does not change, except for the
-// status of typed.
+// subject is the object of a reconciliation. It does not change, except for the status of
+// typed.
 type subject struct {
 	kind  *kind
 	adm   *admission.Admitted
@@ -49,23 +49,23 @@ type subject struct {
 	typed any // a copy whose status this run works on
 }
 
-// memory is what earlier runs left of an object, and what this one will leave. It is read
-// when the object is locked, and corrected by what is found in storage.
+// memory is the state of an object that earlier runs recorded, and that this run will
+// record. It is read when the object is locked, and corrected by the state of the storage.
 type memory struct {
 	prev        status.Previous
-	remembered  *store.Record       // nil if nothing is
+	remembered  *store.Record       // nil without a record
 	fingerprint string              // of the artifact that is in storage
-	tag         helmrepo.Tag        // that it has where it comes from, "" if that is not known
+	tag         helmrepo.Tag        // at its source, "" if unknown
 	chart       store.ReleasedChart // of a release; its fingerprint is that of the artifact
 	rebuild     bool                // a new requestedAt, or --refresh: reuse nothing
 }
 
-// reusable reports whether the stored artifact is what this run would build.
+// reusable reports whether the stored artifact is the one that this run would build.
 func (m *memory) reusable(fingerprint string) bool {
 	return !m.rebuild && m.stored() != nil && m.fingerprint == fingerprint
 }
 
-// stored is the artifact of earlier runs that is still in storage, or nil.
+// stored returns the artifact of earlier runs that is still in storage, or nil.
 func (m *memory) stored() *meta.Artifact {
 	if m.prev.Disappeared {
 		return nil
@@ -73,8 +73,8 @@ func (m *memory) stored() *meta.Artifact {
 	return m.prev.Artifact
 }
 
-// reconcile takes one object through the run. It always returns a result: a bug
-// in one object's way must not cost the others theirs.
+// reconcile reconciles one object. It always returns a result: a panic in one
+// reconciliation must not affect the other objects.
 func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (result *Result) {
 	result = &Result{Object: adm}
 	defer func() {
@@ -94,7 +94,7 @@ func (r *Reconciler) reconcile(ctx context.Context, adm *admission.Admitted) (re
 	return p.through(ctx)
 }
 
-// through takes the object as far as it gets.
+// through performs the steps that the state of the object and the options allow.
 func (p *reconciliation) through(ctx context.Context) *Result {
 	r := p.r
 	switch {
@@ -105,7 +105,7 @@ func (p *reconciliation) through(ctx context.Context) *Result {
 		return p.static(ctx)
 	case p.kind.parts(p.typed).suspended:
 		return p.suspended()
-	case p.kind.noArtifact, r.o.Until == Choose: // nothing is written that others could be at
+	case p.kind.noArtifact, r.o.Until == Choose: // no other process can write the same file
 		p.recall()
 		return p.run(ctx)
 	}
@@ -125,7 +125,7 @@ func (p *reconciliation) through(ctx context.Context) *Result {
 	return result
 }
 
-// lock waits for the object of a reconciliation, and reports that another process has it.
+// lock locks the object, and reports while another process holds it.
 func (r *Reconciler) lock(ctx context.Context, p *reconciliation) (unlock func() error, err error) {
 	waited := false
 	unlock, err = r.store.Lock(store.OnWait(ctx, func() {
@@ -138,7 +138,7 @@ func (r *Reconciler) lock(ctx context.Context, p *reconciliation) (unlock func()
 	return unlock, err
 }
 
-// begin prepares the reconciliation of an object that was not looked at yet.
+// begin prepares the first reconciliation of an object.
 func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconciliation, error) {
 	p := &reconciliation{r: r, result: result, remarks: &result.remarks}
 	p.adm, p.key, p.rebuild = adm, keyOf(adm), r.o.Refresh
@@ -156,13 +156,13 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconcilia
 	return p, nil
 }
 
-// fullStatus is the status of the object with all its fields, as far as it is made.
+// fullStatus returns the status of the object with all its fields, as far as they are set.
 func (p *reconciliation) fullStatus() any {
 	p.kind.save(p.typed, p.status)
 	return p.kind.parts(p.typed).status
 }
 
-// restore makes a recorded status the object's. What is not recorded stays.
+// restore sets a recorded status as the object's. Fields that are not recorded keep their values.
 func (p *reconciliation) restore(record *store.Record) error {
 	p.status = noStatus()
 	text, err := unveiled(p.adm.Object, record.Status)
@@ -176,7 +176,7 @@ func (p *reconciliation) restore(record *store.Record) error {
 	return nil
 }
 
-// run goes from the remembered status to the new one.
+// run performs the steps between the recorded status and the new one.
 func (p *reconciliation) run(ctx context.Context) *Result {
 	if err := p.checkStorage(); err != nil {
 		return p.failed(err)
@@ -195,7 +195,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	return p.succeeded()
 }
 
-// chooseAndFetch goes as far as the run does.
+// chooseAndFetch resolves the object, and fetches it if the run does.
 func (p *reconciliation) chooseAndFetch(ctx context.Context) error {
 	if err := p.takeEntry(); err != nil {
 		return err
@@ -211,8 +211,8 @@ func (p *reconciliation) chooseAndFetch(ctx context.Context) error {
 	return p.compareEntry(err)
 }
 
-// recall restores what is remembered of the object. The input's own status never
-// counts: it may come from another cluster.
+// recall restores the recorded state of the object. The input's own status is
+// ignored: it may come from another cluster.
 func (p *reconciliation) recall() {
 	p.status = noStatus()
 	record, err := p.r.store.Recall(p.key)
@@ -235,8 +235,8 @@ func (p *reconciliation) recall() {
 	}
 }
 
-// checkStorage makes sure that the reported artifact is still what was stored. An
-// artifact that is not is made again, unless the run is there to find that out.
+// checkStorage verifies that the reported artifact is still in storage and
+// unchanged. Otherwise the artifact is built again, unless the run only verifies.
 func (p *reconciliation) checkStorage() error {
 	artifact := p.prev.Artifact
 	if artifact == nil {
@@ -269,7 +269,7 @@ func (p *reconciliation) checkStorage() error {
 	return nil
 }
 
-// restoreLink sets the link to the newest artifact again if it leads elsewhere.
+// restoreLink restores the link to the newest artifact if it has another target.
 func (p *reconciliation) restoreLink(artifact string) error {
 	if p.kind.link == "" || p.r.o.Until == Choose {
 		return nil
@@ -285,8 +285,8 @@ func (p *reconciliation) handleRequest() {
 	p.status.handled = handled
 }
 
-// interrupted is the result of an object that the run did not get to the end of:
-// as remembered, or on its way. It is not remembered.
+// interrupted returns the result of an object that the run did not complete: the
+// recorded status, or a status in progress. It is not recorded.
 func (p *reconciliation) interrupted(cause error) *Result {
 	p.result.State = Interrupted
 	p.result.Failure = &status.Failure{Reason: status.Unknown, Message: cause.Error(), Err: cause}
@@ -302,8 +302,8 @@ func (p *reconciliation) interrupted(cause error) *Result {
 	return p.finish()
 }
 
-// suspended leaves the object alone: its status is the remembered one, else the
-// input's.
+// suspended returns the result of a suspended object: its status is the
+// recorded one, else that of the input.
 func (p *reconciliation) suspended() *Result {
 	p.result.State = Suspended
 	p.recall()
@@ -318,7 +318,7 @@ func (p *reconciliation) suspended() *Result {
 
 func (p *reconciliation) recallChart() { p.result.noteChart(p.remembered.Chart) }
 
-// inputStatus is the status that the input gives, else the API's default.
+// inputStatus returns the status in the input, else the API's default.
 func inputStatus(adm *admission.Admitted) map[string]any {
 	if given, ok := adm.Object.Content["status"].(map[string]any); ok {
 		return given
@@ -326,7 +326,7 @@ func inputStatus(adm *admission.Admitted) map[string]any {
 	return map[string]any{"observedGeneration": int64(-1)}
 }
 
-// typedStatus reads a status that the input gives. An artifact of another cluster does not count here.
+// typedStatus decodes a status of the input, without its artifact: that is in another cluster.
 func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	typed := p.kind.empty()
 	b, err := json.Marshal(given)
@@ -342,7 +342,7 @@ func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	return s
 }
 
-// storing begins an artifact of the object, which write fills and commits.
+// storing creates an artifact of the object, which write fills and commits.
 func (p *reconciliation) storing(write func(*store.Pending) error) error {
 	pending, err := p.r.store.Create(p.key)
 	if err != nil {
@@ -356,14 +356,14 @@ func (p *reconciliation) storing(write func(*store.Pending) error) error {
 	return write(pending)
 }
 
-// isStored reports whether what was written is what is in storage, by its bytes and its revision.
+// isStored reports whether storage already holds the pending file, by its bytes and its revision.
 func (p *reconciliation) isStored(pending *store.Pending, revision string) bool {
 	current := p.stored()
 	return current != nil && !p.r.o.Refresh && p.isVeiled(current.Revision, revision) && current.Digest == pending.Digest().String()
 }
 
-// tolerateLink turns the failure to set a link into an event: the artifact itself
-// is stored.
+// tolerateLink converts the failure to set a link into an event: the artifact
+// itself is stored.
 func (p *reconciliation) tolerateLink(err error) error {
 	var link *store.LinkError
 	if !errors.As(err, &link) {
@@ -374,7 +374,7 @@ func (p *reconciliation) tolerateLink(err error) error {
 	return nil
 }
 
-// generationOf is metadata.generation, or 1: it is never invented from history.
+// generationOf returns metadata.generation, or 1: it is never derived from earlier runs.
 func generationOf(typed any) int64 {
 	if obj, ok := typed.(metav1.Object); ok && obj.GetGeneration() > 0 {
 		return obj.GetGeneration()

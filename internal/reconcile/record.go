@@ -18,8 +18,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// fingerprintOf is equal for two builds that would give the same artifact, if the
-// same version of helmsrc makes them.
+// fingerprintOf returns a fingerprint that is equal for two builds of the same
+// artifact with the same version of helmsrc.
 func fingerprintOf(parts ...any) (string, error) {
 	b, err := json.Marshal(append([]any{chart.PackageFormat}, parts...))
 	if err != nil {
@@ -29,7 +29,7 @@ func fingerprintOf(parts ...any) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// record is what the next run will remember: the status without URLs, which
+// record returns the record for the next run. Its status has no URLs, which
 // depend on where the directory is served.
 func (p *reconciliation) record() (*store.Record, error) {
 	b, err := p.statusWithoutURLs()
@@ -75,8 +75,8 @@ func (s commonStatus) withoutURL() commonStatus {
 	return s
 }
 
-// withURLs fills in where the artifact and the link to the newest one can be
-// reached.
+// withURLs sets the URLs of the artifact and of the link to the newest
+// artifact.
 func (s commonStatus) withURLs(a addresses, link string) commonStatus {
 	if s.artifact == nil {
 		return s
@@ -89,8 +89,8 @@ func (s commonStatus) withURLs(a addresses, link string) commonStatus {
 	return s
 }
 
-// urlOf is the URL of a path in the artifacts directory. As source-controller
-// does, it writes a "+" as it is.
+// urlOf returns the URL of a path in the artifacts directory. As in
+// source-controller, a "+" is not escaped.
 func (a addresses) urlOf(artifact string) string {
 	address := a.advertised
 	if address == "" {
@@ -102,7 +102,7 @@ func (a addresses) urlOf(artifact string) string {
 	return strings.TrimRight(address, "/") + "/" + artifact
 }
 
-// slashed makes an absolute path of the system into the path of a file URL.
+// slashed converts an absolute path of the system to the path of a file URL.
 func slashed(dir string) string {
 	dir = strings.ReplaceAll(dir, `\`, "/")
 	if !strings.HasPrefix(dir, "/") {
@@ -111,15 +111,15 @@ func slashed(dir string) string {
 	return dir
 }
 
-// Document is the whole object as it is printed: what was given, with defaults,
-// and its status. URLs are redacted wherever they stand.
+// Document returns the whole object as it is printed: the input with defaults,
+// and the status. URLs are redacted in every field.
 func (r *Result) Document() (map[string]any, error) {
 	shown, err := status.Map(r.Status)
 	if err != nil {
 		return nil, err
 	}
 	content := r.content()
-	if r.Cluster != "" { // which no record says
+	if r.Cluster != "" { // not part of a record
 		annotate(content, status.ClusterAnnotation, r.Cluster)
 	}
 	return status.Document(content, r.Object.Object.ConcealStatus(shown))
@@ -141,10 +141,10 @@ func (r *Result) noteChart(c store.ReleasedChart) {
 	r.note(status.ArtifactAnnotation, c.Artifact)
 }
 
-// content is the document without its status. It is made again where it is needed twice, not kept for thousands of objects.
+// content computes the document without its status. It is not kept: thousands of documents would take too much memory.
 func (r *Result) content() map[string]any {
 	concealed := r.Object.Object.Conceal(r.Object.Content)
-	// Annotations may quote whole manifests: it is not enough to look at the fields that are URLs.
+	// Annotations may quote whole manifests, so it is not enough to redact the fields that hold URLs.
 	content, _ := conceal.Fields(concealed, func(_, text string) string { return auth.RedactText(text) }).(map[string]any)
 	keepValues(content, concealed)
 	for key, value := range r.notes {
@@ -166,8 +166,8 @@ func annotate(content map[string]any, key, value string) {
 	annotations[key] = value
 }
 
-// keepValues gives the values of a release back their URLs as they were written, without passwords: what is in a query
-// there is configuration. What came from a Secret is concealed before.
+// keepValues restores the URLs in the values of a release, without passwords: a query there is configuration. Values
+// of Secrets are already concealed.
 func keepValues(content map[string]any, concealed any) {
 	whole, _ := concealed.(map[string]any)
 	given, _ := whole["spec"].(map[string]any)
@@ -177,20 +177,20 @@ func keepValues(content map[string]any, concealed any) {
 	}
 }
 
-// archiveFile is what the archive of a chart is called in the artifacts directory: by its name and version, unless these
-// are made of what came from a Secret.
+// archiveFile returns the file name for the archive of a chart in the artifacts directory: its name and version, veiled
+// if they come from a Secret.
 func (p *reconciliation) archiveFile(build status.Build) string {
 	name := archiveName(build)
 	stem := strings.TrimSuffix(name, ".tgz")
 	return p.adm.Object.Veil(stem) + strings.TrimPrefix(name, stem)
 }
 
-// isVeiled reports whether a name in a status is another one, or what it is called there.
+// isVeiled reports whether recorded is a name, in clear or as a status veils it.
 func (p *reconciliation) isVeiled(recorded, name string) bool {
 	return recorded == name || recorded == p.adm.Object.Veil(name)
 }
 
-// unveiled is a recorded status with the names that are known from the object.
+// unveiled returns a recorded status in which the names that the object reveals are in clear.
 func unveiled(obj *manifest.Object, text []byte) ([]byte, error) {
 	if !obj.Tainted() {
 		return text, nil

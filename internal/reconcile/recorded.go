@@ -20,14 +20,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Remembered returns what earlier runs left of every object, sources first, each
-// artifact checked on disk at the time that now gives. Nothing is changed. Records that cannot
-// be read are reported as errors.
+// Remembered returns the recorded results of all objects, sources first, after it has verified
+// each artifact on disk; now is the time for their conditions. It changes nothing. Records
+// that cannot be read are returned as errors.
 func Remembered(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
 	return rememberedEach(st, advertised, now, func(_ *recollection, r *Result) *Result { return r })
 }
 
-// Outlines is Remembered for results that are looked at one at a time: [Result.Whole] reads the rest of one, for as long as the
+// Outlines is Remembered for callers that need one result at a time: [Result.Whole] reads the rest of a result, while the
 // storage is open.
 func Outlines(st *store.Store, advertised string, now func() time.Time) ([]*Result, []error) {
 	return rememberedEach(st, advertised, now, (*recollection).outline)
@@ -58,14 +58,14 @@ func rememberedEach(st *store.Store, advertised string, now func() time.Time, ke
 	return results, failures
 }
 
-// recollection reads what is remembered of an object. Its artifact is checked once.
+// recollection reads the record of an object. It verifies the artifact once.
 type recollection struct {
 	store    *store.Store
 	key      store.Key
 	at       addresses
 	now      func() time.Time
 	verified bool
-	altered  error // what is wrong with the artifact
+	altered  error // the error of the artifact's verification
 }
 
 // outline returns the part of a result that selects it: its object, its state and its failure.
@@ -75,7 +75,7 @@ func (m *recollection) outline(r *Result) *Result {
 	return &Result{Object: &admission.Admitted{Object: named}, State: r.State, Failure: r.Failure, whole: m.result}
 }
 
-// Whole is a result with its document. That of an outline is not kept.
+// Whole returns the result with its document, which an outline reads on each call.
 func (r *Result) Whole() (*Result, error) {
 	if r.whole == nil {
 		return r, nil
@@ -138,8 +138,8 @@ func rememberedObject(key store.Key, content map[string]any) *manifest.Object {
 	return &manifest.Object{APIVersion: apiVersion, Kind: manifest.Called(apiVersion, name), Namespace: key.Namespace, Name: key.Name, Content: content}
 }
 
-// checkStored is what is wrong with the artifact in storage, or nil. What is printed says so, as it would after a run
-// that cannot read its artifact.
+// checkStored returns the failure of the artifact in storage, or nil. It sets the conditions that a run would set
+// which cannot read its artifact.
 func (m *recollection) checkStored(k *kind, s *commonStatus, generation int64) *status.Failure {
 	artifact := s.artifact
 	if artifact == nil {
@@ -162,8 +162,8 @@ func generationIn(content map[string]any) int64 {
 	return max(1, int64(manifest.At[float64](content, "metadata", "generation")))
 }
 
-// judge is what is wrong with a remembered object, or nil. The code is that of what
-// went wrong in the run.
+// judge returns the failure of a recorded object, or nil. Its code is that of the
+// failure in the run.
 func judge(k *kind, s commonStatus, code string) *status.Failure {
 	if manifest.IsFlux1(k.group) {
 		return judgeOperated(s, code)
@@ -182,7 +182,7 @@ func judge(k *kind, s commonStatus, code string) *status.Failure {
 	return nil
 }
 
-// recordedBlock is a failure as that of the object that the record names, KIND/NAMESPACE/NAME, if it names one.
+// recordedBlock returns a failure as caused by the object KIND/NAMESPACE/NAME that the record names, if it names one.
 func recordedBlock(failure *status.Failure, by string) *status.Failure {
 	parts := strings.Split(by, "/")
 	if failure == nil || len(parts) != 3 {
@@ -211,7 +211,7 @@ func storedError(artifact *meta.Artifact, err error) error {
 	return finding.WithCode(finding.Storage, err)
 }
 
-// alteredArtifact says that a stored artifact is not what was stored.
+// alteredArtifact returns the error of a stored artifact whose bytes have changed.
 func alteredArtifact(path string, err error) error {
 	return &finding.Problem{
 		Code: finding.ArtifactAltered, Class: finding.Untrusted, Text: fmt.Sprintf("failed to verify integrity of artifact %s: %v", path, err),

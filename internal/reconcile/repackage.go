@@ -16,16 +16,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// recipe is how a chart is made that is not stored as it was published. All of it
-// goes into the fingerprint.
+// recipe holds the settings of a chart that is packaged here. All of them are
+// part of the fingerprint.
 type recipe struct {
-	Version     string // with the metadata that distinguishes it from the published one
+	Version     string // with the metadata that distinguishes it from the published version
 	ValuesFiles []string
 	Time        time.Time // of the entries of the archive
 }
 
-// repositoryRecipe is the recipe for a chart from a repository, nil if it is
-// stored as it was published. The build gets its version.
+// repositoryRecipe returns the recipe for a chart from a repository, nil if it
+// is stored as published. It sets the version of the build.
 func (p *chartReconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *resolvedChart, build *status.Build) (*recipe, error) {
 	files := chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)
 	if len(files) == 0 {
@@ -39,9 +39,9 @@ func (p *chartReconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *
 	return &recipe{Version: version, ValuesFiles: files, Time: entryTime(chosen.time, p.r.getenv)}, nil
 }
 
-// entryTime is the time of the entries of an archive that is made here: the
-// source's, else SOURCE_DATE_EPOCH. The zero time leaves it to the packager. It is
-// never the time of the run, so that the same input gives the same bytes.
+// entryTime returns the time for the entries of an archive that is packaged here: that
+// of the source, else SOURCE_DATE_EPOCH, else the zero time, for which the packager has
+// a default. It is never the time of the run, so that equal input produces equal bytes.
 func entryTime(source time.Time, getenv func(string) string) time.Time {
 	if !source.IsZero() {
 		return source.UTC().Truncate(time.Second)
@@ -52,8 +52,8 @@ func entryTime(source time.Time, getenv func(string) string) time.Time {
 	return time.Time{}
 }
 
-// repackage stores a chart from a repository with other default values than it
-// was published with.
+// repackage stores a chart from a repository with default values that differ
+// from the published ones.
 func (p *chartReconciliation) repackage(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, recipe *recipe, fingerprint string) error {
 	c, err := p.downloadChart(ctx, chosen)
 	if err != nil {
@@ -88,8 +88,8 @@ func (p *chartReconciliation) downloadChart(ctx context.Context, chosen *resolve
 	return c, status.ChartPullError.Wrap(p.r.checkIdentity(p.remarks, c.Metadata, chosen))
 }
 
-// overwriteValues makes the merged values the chart's own. As with
-// source-controller, values that the chart has already are not reported.
+// overwriteValues replaces the chart's values with the merged ones. As in
+// source-controller, values files that change nothing are not reported.
 func overwriteValues(c *helmchart.Chart, merged map[string]any, used []string, build *status.Build) error {
 	changed, err := chart.OverwriteValues(c, merged)
 	if changed {
@@ -115,7 +115,7 @@ func (p *chartReconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart
 	})
 }
 
-// keepPackage stores what was made here, unless another package is locked.
+// keepPackage stores a package that was built here, or returns an error if another package is locked.
 func (p *chartReconciliation) keepPackage(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
 	p.made().Package = pending.Digest().String()
 	if err := p.packagedAsLocked(pending); err != nil {

@@ -23,36 +23,35 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// indexed is a Helm repository that has an index: a server's or a directory's.
+// indexed is a Helm repository with an index, on a server or in a directory.
 type indexed interface {
-	// Index writes the index to dst and returns where each chart is in it.
+	// Index writes the index to dst and returns the positions of the charts in it.
 	Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error)
 	// Archive writes the archive of a candidate of that index to dst.
 	Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error
-	// Provenance writes its provenance file.
+	// Provenance writes the provenance file of the archive to dst.
 	Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error
 }
 
-// repository is an opened HelmRepository: where it is, reached with its
-// credentials. Reconciler.open makes one per object and run; it does not change after that, and its
-// connections end with the run.
+// repository is an opened HelmRepository with its location and credentials. Reconciler.open creates
+// one per object and run. It does not change after that, and its connections end with the run.
 type repository struct {
 	object   *admission.Admitted
 	indexed  indexed        // nil for a registry
-	registry *oci.Namespace // nil for all others
+	registry *oci.Namespace // nil without a registry
 	tls      *auth.Identity
-	basic    auth.Logins // user name and password of an HTTP repository, nil if it has none
-	// identity is equal for two repositories that give the same answers, within one
-	// run, and that are waited for as long. It contains no secret, but must not be stored: it means nothing later.
+	basic    auth.Logins // user name and password of an HTTP repository, or nil
+	// identity is equal, within one run, for two repositories with the same answers and the same timeout. It
+	// contains no secret, but must not be stored: it has no meaning in another run.
 	identity string
-	// location is where the repository is, for fingerprints. It is redacted.
+	// location is the redacted location of the repository, for fingerprints.
 	location string
-	scope    cache.Scope // what the cache knows the repository by
-	withheld error       // the login of the environment that is not used, or nil
+	scope    cache.Scope // of the repository in the cache
+	withheld error       // the login of the environment that is withheld, or nil
 	remarks
 }
 
-// newIndex is Index. If the repository has tags, the index with the tag that is known is not downloaded.
+// newIndex is Index, except that a server's index is not downloaded if it still has the tag known.
 func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int64, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
 	if tagged, ok := repo.indexed.(*helmrepo.Repository); ok {
 		return tagged.NewIndex(ctx, dst, limit, known)
@@ -61,14 +60,14 @@ func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int6
 	return offsets, "", err
 }
 
-// fingerprint is equal for what was stored from the same place.
+// fingerprint is equal for indexes that were stored from the same location.
 func (repo *repository) fingerprint() string {
 	sum := sha256.Sum256([]byte(repo.location))
 	return hex.EncodeToString(sum[:])
 }
 
 // open opens a HelmRepository, once per run. Warnings about its Secrets are
-// reported with the object itself.
+// reported for the object itself.
 func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*repository, error) {
 	return r.opened.Do(ctx, keyOf(adm), func() (*repository, error) {
 		repo := &repository{object: adm}
@@ -95,8 +94,8 @@ func (r *Reconciler) openDirectory(repo *repository, dir string, archives []stri
 	return nil
 }
 
-// openServer follows source-controller's order of checks: URL, credentials,
-// client.
+// openServer opens a repository on a server. It checks in source-controller's
+// order: URL, credentials, client.
 func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
 	if strings.HasPrefix(obj.Spec.URL, sourcev1.HelmRepositoryTypeOCI+"://") {
 		return status.URLInvalid.Wrap(validate.SchemeTypeError())
@@ -134,7 +133,7 @@ func (r *Reconciler) openServer(ctx context.Context, repo *repository, obj *sour
 	return nil
 }
 
-// clientFailure stalls: no retry makes another URL of this one.
+// clientFailure returns a failure that stalls: a retry does not change the URL.
 func clientFailure(err error) error {
 	if is[*url.Error](err) {
 		return status.URLInvalid.Wrap(validate.ClientError(err))
@@ -142,7 +141,7 @@ func clientFailure(err error) error {
 	return status.Failed.Stall(validate.ClientError(err))
 }
 
-// warnWithheldBy reports it with a chart of a registry, which has no status of its own.
+// warnWithheldBy reports the withheld login of a registry with the chart: a registry has no status.
 func (w *remarks) warnWithheldBy(repo *repository) {
 	if repo.withheld != nil {
 		w.Warnings = append(w.Warnings, Warning{Code: finding.WithheldLogin, Text: repo.withheld.Error(), Err: repo.withheld})

@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// State is how an object left the run.
+// State is the state of an object at the end of a run.
 type State int
 
 const (
@@ -27,73 +27,73 @@ const (
 	Ready State = iota
 	// Failed objects have a Failure.
 	Failed
-	// Suspended objects were left alone.
+	// Suspended objects were not reconciled.
 	Suspended
 	// Static objects have no status by design.
 	Static
-	// Resolved objects are known to a version, which is not stored.
+	// Resolved objects have a known version, which is not stored.
 	Resolved
-	// Waiting objects have everything that they need but a cluster.
+	// Waiting objects lack only a cluster.
 	Waiting
-	// Interrupted objects were cut off by the end of the run's context.
+	// Interrupted objects were not completed before the run's context ended.
 	Interrupted
 )
 
-// Result is what became of one object. Its reconciliation fills it and no longer changes it once
-// Progress.Finished has it: objects that refer to this one read it from other goroutines. The caller of
-// Run may keep it after Close, but what it provides for other objects ends with the run.
+// Result is the result of one object. Its reconciliation fills it and does not change it after
+// Progress.Finished: objects that refer to this one read it from other goroutines. The caller of Run
+// may keep it after Close, but the charts and trees that it provides end with the run.
 type Result struct {
 	Object  *admission.Admitted
 	State   State
 	Cluster string         // of several; the caller of Run sets it
-	Status  map[string]any // of the document; nil prints none
+	Status  map[string]any // of the document; nil prints no status
 	Events  []status.Event
 	Failure *status.Failure
 	remarks
-	// Recorded is the cluster of an object that earlier runs left, "" if that is not known.
+	// Recorded is the cluster of an object that an earlier run recorded, "" if unknown.
 	Recorded string
-	// Resolution is what a chart resolved to, as far as it got.
+	// Resolution is the version that a chart was resolved to, as far as it is known.
 	Resolution *Resolution
-	// Pin is what the object was resolved to, nil if it did not get that far or resolves to nothing.
+	// Pin is the pin of the object, nil if it was not resolved or has no pin.
 	Pin *Pin
-	// Dependencies are the charts that it requires of repositories, in the order in which it names them. They are known
-	// if it was packaged, or verified with them.
+	// Dependencies holds the charts that it requires from repositories, in the order of its requirements. They are
+	// known if it was packaged, or verified with its dependencies.
 	Dependencies []DependencyPin
-	// Built is what the package was made of, if this run made one.
+	// Built describes the package that this run built, or nil.
 	Built *Built
-	// Published is what there is of it, if an option requests it.
+	// Published holds the published versions, if an option requests them.
 	Published *Published
-	// Refused is the same of a chart of which no version can be chosen. Without versions nothing is known of any.
+	// Refused holds the published versions of a chart of which none matches. It has no versions if they are unknown.
 	Refused *Published
-	// Summary says in words what became of an object, where its conditions do not say so.
+	// Summary describes the result of an object whose conditions do not.
 	Summary string
-	// Signature is who signed the chart, nil if nothing was verified.
+	// Signature is the signer of the chart, nil if nothing was verified.
 	Signature *verify.Signer
-	// Signed is what a GitRepository resolved to, nil if its signatures were not verified.
+	// Signed is the verified revision of a GitRepository, nil if its signatures were not verified.
 	Signed *SignedRevision
 
-	// Values has a digest instead of each value that a release takes from a ConfigMap. It is nil if they are not known, or
+	// Values holds a digest for each value that a release takes from a ConfigMap. It is nil if the values are unknown, or
 	// too many.
 	Values map[string]any
 
 	composed *Composed // of a HelmRelease of Flux 1
 
 	notes    map[string]string   // annotations of the document
-	provider objectSteps         // of charts or files for other objects, nil for none
+	provider objectSteps         // of charts or files for other objects, or nil
 	metadata *helmchart.Metadata // of the chart in storage, if this run has read it
-	common   commonStatus        // what Status is made of
+	common   commonStatus        // the source of Status
 
 	whole func() (*Result, error) // of an outline
 }
 
-// Resolution says which published chart an object resolves to.
+// Resolution is the published chart that an object resolves to.
 type Resolution struct {
 	Chart, Constraint, Version string
 	URL                        string // redacted
 	Digest                     string
 }
 
-// Message is the state in words: the Ready condition's, or the failure's.
+// Message returns the state as text: the failure's message, the summary or the message of the Ready condition.
 func (r *Result) Message() string {
 	if r.Failure != nil {
 		return r.Failure.Message
@@ -107,21 +107,21 @@ func (r *Result) Message() string {
 	return ""
 }
 
-// Class says what kind of failure an object's is, for the exit code.
+// Class is the class of a failure, which determines the exit code.
 type Class int
 
 const (
 	// Permanent failures need a change to the input or the machine.
 	Permanent Class = iota
-	// Transient failures may go away by themselves.
+	// Transient failures may succeed on a retry.
 	Transient
-	// Integrity failures are bytes or signatures that are not what they should be.
+	// Integrity failures are bytes or signatures that do not match.
 	Integrity
-	// Drift is that manifests and lock do not fit.
+	// Drift failures are differences between the manifests and the lock.
 	Drift
 )
 
-// ClassOf is the class of a failure.
+// ClassOf returns the class of a failure.
 func ClassOf(err error) Class {
 	var integrity interface{ Integrity() bool }
 	var drift interface{ Drift() bool }
@@ -136,39 +136,39 @@ func ClassOf(err error) Class {
 	return Permanent
 }
 
-// SignedRevision is a revision of a Git repository whose signatures are right.
+// SignedRevision is a revision of a Git repository with valid signatures.
 type SignedRevision struct {
 	Revision   string
 	Signatures []fetch.Signature
 }
 
-// Built is what a package was made of.
+// Built describes a package and its input.
 type Built struct {
-	Package     string // its digest
-	Layer       string // of the layer of an OCIRepository, which is its artifact
+	Package     string // digest of the package
+	Layer       string // digest of the layer of an OCIRepository, which is its artifact
 	ValuesFiles []lock.File
-	Published   time.Time // of the chart that it was made of, if that time is in it
+	Published   time.Time // publication time of the chart, if the package contains it
 }
 
-// Published is what a repository has of the chart of an object.
+// Published holds the versions that a repository publishes for the chart of an object.
 type Published struct {
 	Chart      string // or the URL of an OCIRepository, redacted
 	Constraint string // a version, a range, or "" for the latest
-	// Exact says that Constraint is one version.
+	// Exact is true if Constraint is one version.
 	Exact bool
-	// Versions are newest first. Those of an OCIRepository are called as their tags are.
+	// Versions holds the published versions, newest first. Those of an OCIRepository have the names of their tags.
 	Versions []resolve.Candidate
 	// Current is the version in use: the exact one, or that of the artifact in storage, or "".
 	Current string
-	// Wanted is what the constraint chooses now, "" if it chooses nothing any more.
+	// Wanted is the version that the constraint selects now, "" if no version matches any more.
 	Wanted string
-	// Next is where Options.Level leads from an exact version, "" without a newer one; NextDigest is what that is, if the
+	// Next is the newer version that Options.Level allows for an exact version, or ""; NextDigest is its digest, if the
 	// object names a digest.
 	Next, NextDigest string
 	takes            func(resolve.Candidate) bool
 }
 
-// blockedError is the failure of an object that only the failure of another one causes.
+// blockedError is the failure of an object that is caused only by the failure of another object.
 type blockedError struct {
 	by  *manifest.Object
 	err error // of that object
@@ -178,15 +178,15 @@ func (e *blockedError) Error() string { return e.err.Error() }
 
 func (e *blockedError) Unwrap() error { return e.err }
 
-// blockedBy is the failure of an object as that of another one, in the same words.
+// blockedBy returns the failure of an object as caused by another object, with the same message.
 func blockedBy(by *manifest.Object, err error) error {
 	failure := *status.AsFailure(err)
 	failure.Err = &blockedError{by, err}
 	return &failure
 }
 
-// BlockedBy returns the object whose failure is the only reason for this one: the source of a chart or release, or a
-// repository that is included. It is empty where something is wrong with the object itself.
+// BlockedBy returns the object whose failure is the only cause of this one: the source of a chart or release, or an
+// included repository. It is empty if the object itself has an error.
 func (r *Result) BlockedBy() finding.Object {
 	if r.State != Failed || r.Failure == nil {
 		return finding.Object{}

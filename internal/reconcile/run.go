@@ -22,8 +22,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// Connect returns connections to the world. Of the options those count that say how servers are reached, what is kept and
-// who is trusted; they are the same in all reconcilers.
+// Connect returns connections to servers. It uses the options about access to servers, the cache and trust, which must be
+// equal for all reconcilers.
 func Connect(e Edges, o Options) *Connections {
 	if o.Offline {
 		e.Dial = fetch.RefuseDial
@@ -46,8 +46,8 @@ func Connect(e Edges, o Options) *Connections {
 	return c
 }
 
-// Registry opens the place in a registry that an oci:// URL of the user names, to write to it with the user's own login, however
-// it is reached. With plain that is HTTP.
+// Registry opens the registry namespace of an oci:// URL that the user named, for writing with the user's own login on any host.
+// With plain it uses HTTP.
 func (c *Connections) Registry(url string, plain bool, o Options) (*oci.Namespace, error) {
 	own := secretOptions(c.client, o).Own
 	own.Reach = auth.ReachAnywhere
@@ -62,14 +62,13 @@ func (c *Connections) newFile() (*blob.File, error) {
 	return blob.Create(dir)
 }
 
-// Close ends the connections, with the files of what was downloaded.
+// Close ends the connections and removes the downloaded files.
 func (c *Connections) Close() error {
 	c.registries.CloseIdleConnections()
 	return errors.Join(c.blobs.Close(), c.files.close(), c.downloads.Close())
 }
 
-// Reconciler returns a reconciler for objects of these kinds. Close must be called after it, and before the connections are
-// closed.
+// Reconciler returns a reconciler for objects of these kinds. The caller must close it before the connections.
 func (c *Connections) Reconciler(kinds Table, inv *inventory.Inventory, st *store.Store, o Options) *Reconciler {
 	return &Reconciler{
 		Connections: c,
@@ -97,7 +96,7 @@ func secretOptions(c *fetch.Client, o Options) credential.Options {
 }
 
 // Run reconciles the objects and returns their results in the same order. The error is
-// that the next run would not remember what became of those without artifacts.
+// returned if the results of objects without artifacts could not be recorded.
 func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, progress Progress) ([]*Result, error) {
 	r.progress, r.looked, r.generates = progress, lookedAt(objects), generates(objects)
 	results := make([]*Result, len(objects))
@@ -108,19 +107,19 @@ func (r *Reconciler) Run(ctx context.Context, objects []*admission.Admitted, pro
 	return results, r.save(ctx)
 }
 
-// saveTimeout is for other processes that save at the same time, which takes them
-// milliseconds.
+// saveTimeout is the limit for waiting until other processes have saved, which
+// takes them milliseconds.
 const saveTimeout = 10 * time.Second
 
-// save also writes down what a run got to that was cut off.
+// save writes the records, also those of a run that was interrupted.
 func (r *Reconciler) save(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	return r.store.Save(ctx)
 }
 
-// sourcesFirst is the order in which objects begin. Whatever waits for another object waits in its own slot: what is waited
-// for goes first, so that there is always an object that does not wait.
+// sourcesFirst returns the order in which reconciliations begin. An object that waits for another one occupies a slot, so
+// sources begin first and there is always an object that does not wait.
 func (t Table) sourcesFirst(objects []*admission.Admitted) []int {
 	var ranked [3][]int
 	for i, adm := range objects {
@@ -136,10 +135,10 @@ func (t Table) sourcesFirst(objects []*admission.Admitted) []int {
 	return slices.Concat(ranked[:]...)
 }
 
-// Close lets go of the files that the run kept open.
+// Close closes the files that the run kept open and removes its temporary files.
 func (r *Reconciler) Close() error { return errors.Join(r.closers.close(), r.temp.Close()) }
 
-// CarryPackages hands the charts that were packaged of Git repositories and buckets to the carrier, in the order of the results.
+// CarryPackages passes the charts that were packaged from Git repositories and buckets to the carrier, in the order of the results.
 func CarryPackages(ctx context.Context, to Carrier, st *store.Store, results []*Result) error {
 	for _, r := range results {
 		if r.Failure != nil || r.Pin == nil || r.Artifact() == nil || r.Object.Object.Kind != sourcev1.HelmChartKind {

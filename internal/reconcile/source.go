@@ -14,12 +14,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// Artifact is what the object has in storage, nil if nothing is.
+// Artifact returns the object's artifact in storage, or nil.
 func (r *Result) Artifact() *meta.Artifact { return r.common.artifact }
 
-// charts are the published charts of an object. Without any, the error has a reason: the
-// object is of another kind, or nothing of it was ever fetched. Whether the object is ready does not matter: a
-// repository that is down serves what it had.
+// charts returns the published charts of an object. Its error has a reason: the object is of another kind, or
+// was never fetched. The object need not be ready: a repository that is down still provides its stored index.
 func (r *Result) charts(ctx context.Context, w *remarks) (charts, error) {
 	if from, ok := r.provider.(chartProvider); ok {
 		return from.charts(ctx, w)
@@ -27,7 +26,7 @@ func (r *Result) charts(ctx context.Context, w *remarks) (charts, error) {
 	return nil, r.nothing()
 }
 
-// tree are the files, under the same conditions.
+// tree returns the files of an object, under the same conditions.
 func (r *Result) tree(ctx context.Context) (*sourceTree, error) {
 	if from, ok := r.provider.(treeProvider); ok {
 		return from.tree(ctx)
@@ -39,7 +38,7 @@ func (r *Result) nothing() error {
 	return status.NoSource(r.Object.Object.Kind, r.Object.Object.Name, causeOf(r))
 }
 
-// causeOf is why an object may provide nothing.
+// causeOf returns the reason why an object may provide nothing.
 func causeOf(source *Result) error {
 	switch {
 	case source.State == Suspended:
@@ -52,11 +51,11 @@ func causeOf(source *Result) error {
 	return &blockedError{source.Object.Object, source.Failure}
 }
 
-// sourceTree is the content of a Git repository or a bucket as its artifact has
-// it. Its source makes it; it does not change, and its files stay until the run ends.
+// sourceTree is the content of a Git repository or a bucket as in its artifact. It
+// does not change after its source created it, and its files stay until the run ends.
 type sourceTree struct {
-	root     *os.Root                                    // nil if it is not unpacked yet
-	unpack   func(ctx context.Context) (*os.Root, error) // does so, once
+	root     *os.Root                                    // nil before it is unpacked
+	unpack   func(ctx context.Context) (*os.Root, error) // unpacks it, once
 	filter   tree.Filter                                 // nil keeps everything
 	revision string
 	digest   string // of the artifact, "" if it is not stored
@@ -64,16 +63,16 @@ type sourceTree struct {
 	pin      Pin
 }
 
-// metadataTime is the key of artifact.metadata for the time of the commit that a
-// source's artifact was made of: charts that are packaged from it get it.
+// metadataTime is the key of artifact.metadata for the time of the artifact's
+// commit, which the charts that are packaged from it also get.
 const metadataTime = "helmsrc.dev/time"
 
-// noArtifact is the error of an included repository that has nothing in storage. What went wrong with it is not in its text.
+// noArtifact returns the error of an included repository without an artifact in storage. Its text does not contain the cause.
 func noArtifact(name string, cause error) error {
 	return &finding.Problem{Text: fmt.Sprintf("no artifact available for include '%s'", name), Err: cause}
 }
 
-// suspended is the error of a source that is left alone, and was never fetched.
+// suspended returns the error of a suspended source that was never fetched.
 func suspended(obj *manifest.Object) error {
 	return &finding.Problem{
 		Text:   fmt.Sprintf("%s '%s' is suspended and was never fetched", obj.Kind, obj.Name),

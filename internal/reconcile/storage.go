@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// closers is what the run has to close at its end, last opened first.
+// closers holds the files to close at the end of a run, last opened first.
 type closers struct {
 	mu   sync.Mutex
 	list []func() error
@@ -39,12 +39,12 @@ func keyOf(adm *admission.Admitted) store.Key {
 	return store.NewKey(adm.Object.Kind, adm.Object.Namespace, adm.Object.Name)
 }
 
-// chartKey names a chart, or a version of it, in a registry.
+// chartKey identifies a chart, or a version of it, in a registry.
 type chartKey struct{ repository, chart, tag string }
 
-// schemeKey names a registry, and the settings that it is asked with.
+// schemeKey identifies a registry and the settings of the connection.
 type schemeKey struct{ host, settings string }
 
-// signatureKey names what is verified, and against what: the same question is
-// asked once per run.
+// signatureKey identifies a subject and the verifier: the same signature is
+// verified once per run.
 type signatureKey struct{ chart, against string }

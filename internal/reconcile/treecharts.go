@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// errAbsoluteChart is the reference's. Nothing outside of the source could be meant.
+// errAbsoluteChart is the error of an absolute path, which cannot name a chart in the source.
 var errAbsoluteChart = errors.New("local chart reference path cannot be absolute")
 
 func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
@@ -59,8 +59,8 @@ func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.
 	}, nil
 }
 
-// reusedFromTree is what is left to do where the stored artifact was made of the same tree: the
-// files need not be looked at to keep it.
+// reusedFromTree returns the remaining work if the stored artifact was built from the same
+// tree: keeping it does not need the files.
 func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sourceTree) *remainder {
 	return &remainder{
 		compare: func(ctx context.Context) error {
@@ -83,10 +83,10 @@ type treeChart struct {
 	*chart.Found
 	source chart.Source
 	build  status.Build
-	recipe *recipe // nil for an archive that is stored as it is
+	recipe *recipe // nil for an archive that is stored unchanged
 }
 
-// findInTree finds a chart of a tree, as the object wants it packaged.
+// findInTree finds a chart in a tree, with the recipe for its package.
 func (p *chartReconciliation) findInTree(ctx context.Context, obj *sourcev1.HelmChart, from *sourceTree) (*treeChart, error) {
 	root, err := from.files(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *chartReconciliation) choseFromTree(from *sourceTree, version string) {
 	p.result.Resolution.Version = version
 }
 
-// compareTreeChart reports what a controller would see before it packages the chart.
+// compareTreeChart reports the status that a controller would set before it packages the chart.
 func (p *chartReconciliation) compareTreeChart(ctx context.Context, obj *sourcev1.HelmChart, found *treeChart) error {
 	if p.r.o.VerifyDependencies && found.Dir {
 		if err := p.checkDependencies(ctx, found.source, found.Found); err != nil {
@@ -132,7 +132,7 @@ func (p *chartReconciliation) compareTreeChart(ctx context.Context, obj *sourcev
 	return nil
 }
 
-// treeFingerprint is the fingerprint of a chart that needs nothing but its source.
+// treeFingerprint returns the fingerprint of a chart that depends only on its source.
 func (p *chartReconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
 	parts := []any{obj.Spec, p.out.Generation, from.revision, from.digest, entryTime(from.time, p.r.getenv)}
 	if hr := p.operated(); hr != nil {
@@ -141,7 +141,7 @@ func (p *chartReconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sou
 	return fingerprintOf(parts...)
 }
 
-// vouched refuses a chart from a tree that is not signed, where a signature is required.
+// vouched returns an error if a signature is required and the tree of the chart is not signed.
 func (p *chartReconciliation) vouched(source *Result) error {
 	git, ok := source.Object.Typed.(*sourcev1.GitRepository)
 	if !p.r.o.RequireVerification || ok && git.Spec.Verification != nil {
@@ -150,8 +150,8 @@ func (p *chartReconciliation) vouched(source *Result) error {
 	return status.ChartVerificationError.Wrap(notSigned("its source has no spec.verify"))
 }
 
-// treeRecipe is the recipe for a chart from a tree, nil for an archive that is
-// stored as it is. The build gets its version.
+// treeRecipe returns the recipe for a chart from a tree, nil for an archive
+// that is stored unchanged. It sets the version of the build.
 func (p *chartReconciliation) treeRecipe(obj *sourcev1.HelmChart, found *chart.Found, from *sourceTree, build *status.Build) (*recipe, error) {
 	files := chart.EffectiveValuesFiles(obj.Spec.ValuesFiles)
 	metadata := ""
@@ -175,7 +175,7 @@ func (p *chartReconciliation) treeRecipe(obj *sourcev1.HelmChart, found *chart.F
 	return &recipe{Version: version, ValuesFiles: files, Time: entryTime(from.time, p.r.getenv)}, nil
 }
 
-// shortRevision is the part of a source's revision that goes into versions.
+// shortRevision returns the part of a source's revision that is added to versions.
 func shortRevision(kind, revision string) string {
 	hash := revision
 	if kind != sourcev1.BucketKind {
@@ -228,7 +228,7 @@ func (p *chartReconciliation) buildChart(ctx context.Context, obj *sourcev1.Helm
 	return p.packageChart(obj, c, build, recipe.Time, fingerprint, nil)
 }
 
-// checkDependencies gathers what a chart depends on, which verifies it, and keeps nothing of it.
+// checkDependencies fetches the dependencies of a chart, which verifies them, and discards them.
 func (p *chartReconciliation) checkDependencies(ctx context.Context, source chart.Source, found *chart.Found) error {
 	c, err := source.Load(found.Path)
 	if err != nil {

@@ -30,7 +30,7 @@ func (t *sourceTree) files(ctx context.Context) (*os.Root, error) {
 	return t.unpack(ctx)
 }
 
-// unpack puts the files of a stored source into a directory of the run's own.
+// unpack unpacks a stored artifact into a scratch directory of the run.
 func (r *Reconciler) unpack(ctx context.Context, artifact string) (*os.Root, error) {
 	from, err := r.store.OpenArtifact(artifact)
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Reconciler) unpack(ctx context.Context, artifact string) (*os.Root, err
 	return root, nil
 }
 
-// scratch is an empty directory that goes when the run ends.
+// scratch returns an empty directory that is removed when the run ends.
 func (r *Reconciler) scratch() (*os.Root, error) {
 	root, err := r.temporaryRoot()
 	if err == nil {
@@ -56,7 +56,7 @@ func (r *Reconciler) scratch() (*os.Root, error) {
 	return root, err
 }
 
-// temporaryRoot is an empty directory, which has to be closed before the run ends.
+// temporaryRoot returns an empty directory, which must be closed before the run ends.
 func (r *Reconciler) temporaryRoot() (*os.Root, error) {
 	parent, err := r.temp.Dir()
 	if err != nil {
@@ -69,23 +69,23 @@ func (r *Reconciler) temporaryRoot() (*os.Root, error) {
 	return file.OpenRoot(dir)
 }
 
-// fetched is a tree on its way into storage.
+// fetched is a tree that is not stored yet.
 type fetched struct {
 	*fetch.Tree
-	filter      tree.Filter // of its files; nil keeps all
+	filter      tree.Filter // selects its files; nil keeps all
 	fingerprint string
 	stored      *status.Observation
-	announce    string // for the event; empty if it is what stored says
+	announce    string // for the event; "" for the message of stored
 }
 
-// treeReconciliation is what the reconciliations of Git repositories and buckets have in common.
+// treeReconciliation is the common part of the reconciliations of Git repositories and buckets.
 type treeReconciliation struct {
 	*reconciliation
-	fetched  *sourceTree // what was fetched, as far as charts may have it
+	fetched  *sourceTree // the fetched tree, if charts may use it
 	unpacked work.Memo[struct{}, *os.Root]
 }
 
-// remaining is what is left to do with a tree. The last step records what it was made with.
+// remaining returns the remaining work for a tree. After the fetch, observe records the fields of the spec that it was made with.
 func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
 	pin := p.r.treePin(p.adm, t.Revision)
 	p.pinTo(pin)
@@ -107,7 +107,7 @@ func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
 	}
 }
 
-// compareTree reports what a controller would see before it stores the tree.
+// compareTree reports the status that a controller would set before it stores the tree.
 func (p *treeReconciliation) compareTree(t *fetched) {
 	current := p.stored()
 	switch {
@@ -121,7 +121,7 @@ func (p *treeReconciliation) compareTree(t *fetched) {
 	}
 }
 
-// keepTree stores a tree as the object's artifact, unless it is stored already.
+// keepTree stores a tree as the object's artifact, unless storage already holds it.
 func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 	if t.Unchanged {
 		p.keptTree(t)
@@ -137,7 +137,7 @@ func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
 		return nil
 	}
 	if err := p.archiveTree(ctx, t); err != nil {
-		p.fetched = nil // to a chart only what is stored counts
+		p.fetched = nil // charts may only use a stored tree
 		return err
 	}
 	return nil
@@ -176,8 +176,8 @@ func (p *treeReconciliation) archiveTree(ctx context.Context, t *fetched) error 
 	})
 }
 
-// revisionHash is the part of a revision that names the content: of
-// main@sha1:1234 that is 1234.
+// revisionHash returns the part of a revision that identifies the content: 1234
+// for main@sha1:1234.
 func revisionHash(revision string) string {
 	if i := strings.LastIndexAny(revision, ":"); i >= 0 {
 		return revision[i+1:]
@@ -185,7 +185,7 @@ func revisionHash(revision string) string {
 	return revision[strings.LastIndex(revision, "/")+1:]
 }
 
-// openWorktree takes a local directory instead of a source.
+// openWorktree opens a local directory that replaces a source.
 func (p *reconciliation) openWorktree(ctx context.Context, dir string, o git.WorktreeOptions) (*fetch.Tree, error) {
 	o.SkipDirs = []string{p.r.store.Dir()}
 	o.Getenv = p.r.getenv
@@ -196,14 +196,14 @@ func (p *reconciliation) openWorktree(ctx context.Context, dir string, o git.Wor
 	return git.OpenWorktree(ctx, dir, o)
 }
 
-// took takes note of a tree that was fetched: it is closed when the run ends.
+// took registers a fetched tree: it is closed when the run ends, and its warnings are reported.
 func (p *reconciliation) took(t *fetch.Tree) {
 	p.r.closers.add(t)
 	p.warnEach(finding.MissingSubmodule, t.Warnings)
 	p.warnEach(finding.Unread, t.Unread)
 }
 
-// timeoutOf is spec.timeout, which the API gives a default.
+// timeoutOf returns spec.timeout, for which the API has a default.
 func timeoutOf(d *metav1.Duration) time.Duration {
 	if d == nil {
 		return 0
@@ -218,7 +218,7 @@ func ignored(patterns *string) string {
 	return *patterns
 }
 
-// tree is what was fetched in this run, else the stored artifact's.
+// tree returns the tree that was fetched in this run, else that of the stored artifact.
 func (p *treeReconciliation) tree(context.Context) (*sourceTree, error) {
 	if p.fetched != nil {
 		return p.fetched, nil
@@ -232,26 +232,26 @@ func (p *treeReconciliation) tree(context.Context) (*sourceTree, error) {
 	return t, nil
 }
 
-// unpack puts the files of the stored artifact into a directory of the run's own, when the
-// first chart needs them: none does if nothing has changed.
+// unpack unpacks the stored artifact into a scratch directory of the run, when the first
+// chart needs the files: none does if nothing has changed.
 func (p *treeReconciliation) unpack(ctx context.Context) (*os.Root, error) {
 	return p.unpacked.Do(ctx, struct{}{}, func() (*os.Root, error) { return p.r.unpack(ctx, p.result.Artifact().Path) })
 }
 
-// revisionLength is how much of a commit or digest goes into a version.
+// revisionLength is how many characters of a commit or digest are added to a version.
 const revisionLength = 12
 
-// A StandIn is what an artifacts directory has of a source.
+// StandIn is the content of an artifacts directory that replaces a source.
 type StandIn struct {
 	// Path is absolute: the artifact of the source or, for a HelmRepository, the artifacts directory.
 	Path string
-	// Archives are those of a HelmRepository's charts, slash-separated and relative to Path.
+	// Archives holds the charts of a HelmRepository, slash-separated and relative to Path.
 	Archives []string
 }
 
-// StandIns returns what earlier runs left of every source in a store: for a HelmRepository the charts that were fetched
-// from it, for other sources their artifact. Each artifact is checked against its digest; an altered one is among
-// the errors, which answer Integrity, and so is a record that cannot be read.
+// StandIns returns the stored content of every source in a store: for a HelmRepository the charts that were fetched
+// from it, for other sources their artifact. Each artifact is verified with its digest. An altered artifact and an
+// unreadable record are among the errors; that of an altered artifact has the method Integrity.
 func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []error) {
 	results, failures := Remembered(st, "", now)
 	found := map[store.Key]StandIn{}
@@ -278,7 +278,7 @@ func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []e
 	return found, failures
 }
 
-// openLocalTree reads what stands in for a GitRepository or a Bucket: a directory, or the archive of an artifact.
+// openLocalTree opens the replacement of a GitRepository or a Bucket: a directory, or the archive of an artifact.
 func (p *treeReconciliation) openLocalTree(ctx context.Context, name string, o git.WorktreeOptions) (*fetch.Tree, error) {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() || !strings.HasSuffix(name, ".tar.gz") {

@@ -14,9 +14,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// verifyChart makes sure that a trusted identity signed the chart, where that
-// is requested. It runs on every run, also when the artifact is reused: who was
-// trusted yesterday may not be today.
+// verifyChart verifies that a trusted identity signed the chart, if that is
+// requested. It runs on every run, also when the artifact is reused: a signer
+// who was trusted yesterday may not be trusted today.
 func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
 	signer, err := p.verified(checks{
 		asked:     obj.Spec.Verify != nil,
@@ -33,15 +33,15 @@ func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.Hel
 	return true, nil
 }
 
-// checks are the ways to verify the artifact of an object.
+// checks holds the ways to verify the artifact of an object.
 type checks struct {
 	asked      bool                           // for by its spec.verify
 	signature  func() (*verify.Signer, error) // that spec.verify requires
 	provenance func() (*verify.Signer, error) // that --keyring requires
-	refused    func(error) error              // attaches the reason to what is unsigned
+	refused    func(error) error              // attaches the reason for an unsigned artifact
 }
 
-// verified returns who signed the artifact of an object, nil if nothing had to be verified. It reports the signer.
+// verified returns the signer of an object's artifact, nil if nothing had to be verified, and records the signer in the result.
 func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
 	o := &p.r.o
 	switch {
@@ -68,7 +68,7 @@ func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
 func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (*verify.Signer, error) {
 	if chosen.subject == nil {
 		return nil, status.ChartVerificationError.Wrap(finding.WithHint(
-			unverifiable("not implemented", nil), finding.VerifyWithKeyring)) // the words of source-controller for charts from HTTP repositories
+			unverifiable("not implemented", nil), finding.VerifyWithKeyring)) // source-controller's message for charts from HTTP repositories
 	}
 	spec := chartVerification(obj)
 	signer, ready, err := p.signed(ctx, spec, chosen.id, *chosen.subject, chosen.key.Scope, chosen.URL)
@@ -82,8 +82,8 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 	return nil, signatureFailure(chosen, err)
 }
 
-// resigned is a stored artifact with the signer of this run: who signed it
-// when it was stored may no longer be required.
+// resigned returns a stored artifact with the signer of this run: the signer at
+// the time when it was stored may no longer be the required one.
 func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
 	if !p.r.o.checksSignatures() {
 		return artifact
@@ -98,8 +98,8 @@ func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
 	return artifact
 }
 
-// verifyProvenance checks the archive against the provenance file beside it. The
-// archive is downloaded for that, and then stored from where it was checked.
+// verifyProvenance verifies the archive with its provenance file. The archive is
+// downloaded for that, and the verified file is then stored.
 func (r *Reconciler) verifyProvenance(ctx context.Context, chosen *resolvedChart, refused func(error) error) (*verify.Signer, error) {
 	archive, err := r.acquire(ctx, chosen)
 	if err != nil {
@@ -112,7 +112,7 @@ func (r *Reconciler) verifyProvenance(ctx context.Context, chosen *resolvedChart
 	return signer, nil
 }
 
-// acquireFailure attaches the reason to an archive that could not be acquired.
+// acquireFailure attaches the reason to the error of an archive that could not be acquired.
 func acquireFailure(err error) error {
 	var local *blob.WriteError
 	var download *downloadError
@@ -125,7 +125,7 @@ func acquireFailure(err error) error {
 	return status.DirectoryCreationFailed.Wrap(err)
 }
 
-// provenance returns who signed an archive. It looks once per run.
+// provenance returns the signer of an archive. It verifies once per run.
 func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, archive *blob.Blob) (*verify.Signer, error) {
 	return r.provenances.Do(ctx, chosen.id, func() (*verify.Signer, error) {
 		content, kept := r.keptProvenance(chosen)
@@ -147,7 +147,7 @@ func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, arch
 	})
 }
 
-// verifyDependency checks the provenance of a chart that another one requires.
+// verifyDependency verifies the provenance of a dependency.
 func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error {
 	archive, err := r.acquire(ctx, d.chosen)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error 
 	return nil
 }
 
-// notSigned is an unsigned chart, where a signature is required.
+// notSigned returns the error of an unsigned chart, if a signature is required.
 func notSigned(reason string) error {
 	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted, Text: "the chart is unsigned: " + reason, Advice: finding.WhatIsVerified}
 }

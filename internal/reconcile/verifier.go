@@ -28,7 +28,7 @@ const (
 )
 
 type verifier struct {
-	against string // equal for two verifiers that give the same answers
+	against string // equal for two verifiers with the same result
 	run     func(context.Context, verify.Subject) (*verify.Signer, error)
 }
 
@@ -36,7 +36,7 @@ type verification struct {
 	provider   string
 	secret     *meta.LocalObjectReference
 	identities []sourcev1.OIDCIdentityMatch
-	// trustedRoot is a Secret that only OCIRepositories refer to.
+	// trustedRoot is a Secret that only OCIRepositories can name.
 	trustedRoot *meta.LocalObjectReference
 	subject     string // for messages
 }
@@ -58,7 +58,7 @@ func (p *reconciliation) verifier(ctx context.Context, spec verification) (*veri
 	if err != nil {
 		return nil, err
 	}
-	// Although it means nothing to a public key, a root that is not there keeps Flux from verifying at all.
+	// A public key does not use the root, but with a missing root Flux does not verify at all.
 	var root []byte
 	if spec.provider == providerCosign {
 		if root, err = p.r.secrets.TrustedRoot(p.adm.Object.Namespace, spec.trustedRoot); err != nil {
@@ -78,8 +78,8 @@ func (p *reconciliation) verifier(ctx context.Context, spec verification) (*veri
 	return v, err
 }
 
-// signed returns who signed a subject, as a spec.verify requires: nil, with a warning, if the trust policy enforces nothing. It looks
-// once per run. The verification was ready unless it could not even begin.
+// signed returns the signer of a subject for a spec.verify. It is nil, with a warning, if the trust policy enforces nothing. It
+// verifies once per run. ready is false if the verification could not begin.
 func (p *reconciliation) signed(ctx context.Context, spec verification, id string, subject verify.Subject, scope cache.Scope, shown string) (signer *verify.Signer, ready bool, err error) {
 	check, err := p.verifier(ctx, spec)
 	if err != nil {
@@ -98,10 +98,10 @@ func (p *reconciliation) signed(ctx context.Context, spec verification, id strin
 	return signer, true, err
 }
 
-// run is a verification that only lacks the chart.
+// run verifies a chart with the settings of one spec.verify.
 type run = func(context.Context, verify.Subject) (*verify.Signer, error)
 
-// cosign verifies with the keys of the Secret, or else keyless.
+// cosign returns a verification with the keys of the Secret, or else keyless.
 func (p *reconciliation) cosign(ctx context.Context, spec verification, secret *manifest.Secret, root []byte) (run, error) {
 	o := verify.CosignOptions{}
 	for _, id := range spec.identities {
@@ -122,7 +122,7 @@ func (p *reconciliation) cosign(ctx context.Context, spec verification, secret *
 	return p.trusting(ctx, o, root)
 }
 
-// trusting adds what keyless signatures rest on.
+// trusting adds the trusted root for keyless signatures.
 func (p *reconciliation) trusting(ctx context.Context, o verify.CosignOptions, root []byte) (run, error) {
 	o.Trust = p.r.trust()
 	if root != nil && o.Keys == nil {
@@ -137,7 +137,7 @@ func (p *reconciliation) trusting(ctx context.Context, o verify.CosignOptions, r
 	return func(ctx context.Context, s verify.Subject) (*verify.Signer, error) { return verify.Cosign(ctx, s, o) }, nil
 }
 
-// notation verifies with the policy and the certificates of the Secret.
+// notation returns a verification with the policy and the certificates of the Secret.
 func (p *reconciliation) notation(spec verification, secret *manifest.Secret) (run, error) {
 	if secret == nil {
 		return nil, fmt.Errorf("verification secret cannot be empty: '%s'", spec.subject)
@@ -150,12 +150,12 @@ func (p *reconciliation) notation(spec verification, secret *manifest.Secret) (r
 	return func(ctx context.Context, s verify.Subject) (*verify.Signer, error) { return verify.Notation(ctx, s, o) }, nil
 }
 
-// trustIn reads a trusted root, once per run.
+// trustIn parses a trusted root, once per run.
 func (r *Reconciler) trustIn(ctx context.Context, root []byte) (*verify.Trust, error) {
 	return r.roots.Do(ctx, string(root), func() (*verify.Trust, error) { return verify.TrustedRoot(root) })
 }
 
-// newTrust is the trust where no Secret says otherwise: nothing is
+// newTrust returns a function for the trusted root without a Secret: nothing is
 // fetched before a keyless signature needs it.
 func newTrust(o Options, reading func() http.RoundTripper) func() *verify.Trust {
 	return func() *verify.Trust {
@@ -166,7 +166,7 @@ func newTrust(o Options, reading func() http.RoundTripper) func() *verify.Trust 
 	}
 }
 
-// verificationFailure makes SourceVerified false, and nothing else.
+// verificationFailure returns a failure that sets only the condition SourceVerified.
 func verificationFailure(err error) error {
 	f := &status.Failure{Type: sourcev1.SourceVerifiedCondition, Reason: status.VerificationError, Message: err.Error(), Err: err}
 	if verify, ok := errors.AsType[*git.VerificationError](err); ok {
@@ -182,7 +182,7 @@ func signatureFailure(chosen *resolvedChart, err error) error {
 	return status.ChartVerificationError.Wrap(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 }
 
-// unverifiable is something that is to be verified, but cannot be with what there is. That is no reason to trust it.
+// unverifiable returns the error of a required verification that is not possible. The artifact is then not trusted.
 func unverifiable(text string, err error) error {
 	return &finding.Problem{Code: finding.Unverifiable, Class: finding.Untrusted, Text: text, Err: err}
 }
@@ -215,7 +215,7 @@ func withSigner(metadata map[string]string, s *verify.Signer) map[string]string 
 	return metadata
 }
 
-// The keys of artifact.metadata for a chart whose signature was verified.
+// Keys of artifact.metadata for a chart whose signature was verified.
 const (
 	metadataSignedBy  = "helmsrc.dev/signed-by"  // name of the key, or identity of the certificate
 	metadataSignerKey = "helmsrc.dev/signer-key" // fingerprint, where signed-by is a name in a PGP key

@@ -15,14 +15,14 @@ import (
 
 // Warning is something unusual about an object that is not a failure.
 type Warning struct {
-	Code finding.Code // for what people may want to silence by itself; else that of the finding
+	Code finding.Code // a separate code for a warning that users may want to silence, else the code of the finding
 	Text string
-	Path []any // of the field that it is about; nil for that which the code is mostly about
-	Err  error // whose hints say what to do, mostly none
+	Path []any // of the field; nil for the usual field of the code
+	Err  error // with advice in its hints; usually nil
 }
 
-// remarks are what there is to report of an object although it is no failure. A warning that validate finds as well has the
-// code and the place that it has there: one comment silences both.
+// remarks holds the warnings and debug messages of an object. A warning that validate also reports has the same code and
+// position there: one comment silences both.
 type remarks struct {
 	Warnings []Warning
 	Debug    []string
@@ -50,7 +50,7 @@ func (w *remarks) warnWithheld(err error) {
 	w.Warnings = append(w.Warnings, Warning{finding.WithheldLogin, err.Error(), []any{"spec", cmp.Or(field, withheld.By)}, err})
 }
 
-// warnOnce adds warnings. A login that is kept from a registry is one however many dependencies come from there.
+// warnOnce adds warnings. A login that is withheld from a registry is reported once, however many dependencies come from it.
 func (w *remarks) warnOnce(more []Warning) {
 	for _, m := range more {
 		same := func(x Warning) bool { return x.Code == m.Code && x.Text == m.Text }
@@ -80,7 +80,7 @@ func (w *remarks) collectWarnings(ctx context.Context) context.Context {
 	})
 }
 
-// warnSecrets takes over what is unusual about Secrets.
+// warnSecrets adds the warnings about Secrets.
 func (w *remarks) warnSecrets(warned []credential.Warning) {
 	for _, o := range warned {
 		w.warnAt(o.Code, o.Text, o.Path...)
