@@ -21,27 +21,27 @@ const (
 	generatorLabel = swv1.ArtifactGeneratorLabel
 )
 
-// Expansion is an artifact of a generator with a pathPattern: which exist is only known once its sources are.
+// Expansion is an artifact of a generator with a pathPattern, which is only known when the generator's sources are fetched.
 type Expansion struct {
 	Index  int // of the entry in spec.artifacts
 	Name   string
 	Labels map[string]string
 }
 
-// Expand says which artifacts generators with a pathPattern make, by namespace and name of the generator. It comes before
-// anything else.
+// Expand sets the artifacts of generators with a pathPattern, by namespace and name of the generator. It must be called
+// before all other methods.
 func (inv *Inventory) Expand(expansions map[string][]Expansion) { inv.expansions = expansions }
 
 func isGenerator(obj *manifest.Object) bool {
 	return obj.Group() == manifest.ExtensionsGroup && obj.Kind == generate.Kind
 }
 
-// Artifacts are the ExternalArtifacts that a generator makes, in the order of its spec.
+// Artifacts returns the ExternalArtifacts that a generator makes, in the order of its spec.
 func (inv *Inventory) Artifacts(obj *manifest.Object) []*manifest.Object {
 	return inv.Derivations().made[obj]
 }
 
-// Taken lists the namespaces of the sources of a kind and name that generators take, sorted.
+// Taken returns the namespaces, sorted, of the sources with a kind and name that generators use.
 func (inv *Inventory) Taken(kind, name string) []string {
 	var list []string
 	for _, obj := range inv.Objects() {
@@ -62,7 +62,7 @@ func (inv *Inventory) Taken(kind, name string) []string {
 	return slices.Compact(list)
 }
 
-// deriveArtifacts makes the ExternalArtifacts of all generators. Two with one name are left out.
+// deriveArtifacts creates the ExternalArtifacts of all generators. A name that two generators use is left out.
 func (inv *Inventory) deriveArtifacts(all *derivations) {
 	all.made = map[*manifest.Object][]*manifest.Object{}
 	all.unmade = map[store.Key]*RejectedError{}
@@ -103,7 +103,7 @@ func (inv *Inventory) deriveArtifacts(all *derivations) {
 	}
 }
 
-// artifactNames are the names that a generator gives its artifacts, as far as it can be read.
+// artifactNames returns the names that a generator gives its artifacts, as far as its spec can be read.
 func artifactNames(obj *manifest.Object) []string {
 	artifacts := manifest.At[[]any](obj.Content, "spec", "artifacts")
 	var names []string
@@ -116,7 +116,7 @@ func artifactNames(obj *manifest.Object) []string {
 	return names
 }
 
-// Clash reports that several generators make an artifact, nil if only one does.
+// Clash returns an error if several generators make an artifact.
 func (inv *Inventory) Clash(namespace, name string) error {
 	makers := slices.Clone(inv.Derivations().twice[store.NewKey(sourcev1.ExternalArtifactKind, namespace, name)])
 	if len(makers) == 0 {
@@ -131,7 +131,7 @@ func (inv *Inventory) Clash(namespace, name string) error {
 	return errors.New("ExternalArtifact " + namespace + "/" + name + " is made by " + strings.Join(names, " and ") + ": each overwrites what the other made")
 }
 
-// ClashOf reports that another generator makes one of the artifacts of a generator, nil if none does.
+// ClashOf returns an error if another generator makes one of a generator's artifacts.
 func (inv *Inventory) ClashOf(obj *manifest.Object, typed *swv1.ArtifactGenerator) error {
 	for _, e := range inv.expansion(obj, typed) {
 		if err := inv.Clash(obj.Namespace, e.Name); err != nil {
@@ -155,7 +155,7 @@ func (inv *Inventory) expansion(obj *manifest.Object, typed *swv1.ArtifactGenera
 	return list
 }
 
-// deriveArtifact makes a manifest of an ExternalArtifact, whose places are the generator's.
+// deriveArtifact returns the manifest of an ExternalArtifact, whose positions are those of the generator.
 func deriveArtifact(obj *manifest.Object, typed *swv1.ArtifactGenerator, e Expansion) *manifest.Object {
 	labels := map[string]any{}
 	metadata := map[string]any{"name": e.Name, "namespace": obj.Namespace, "labels": labels}

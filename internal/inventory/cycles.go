@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// maxTraced is how many generators that wait for each other are searched for a shortest path.
+// maxTraced is the largest number of generators in a cycle for which the shortest path is searched.
 const maxTraced = 64
 
 // CycleError is a cycle of objects that wait for each other's artifacts.
@@ -20,10 +20,10 @@ type CycleError struct{ text string }
 
 func (e *CycleError) Error() string { return e.text }
 
-// Finding is what is wrong.
+// Finding returns the code of the error.
 func (*CycleError) Finding() finding.Code { return finding.DependencyCycle }
 
-// Cycle reports that a generator waits for itself, nil if it does not.
+// Cycle returns an error if a generator waits for itself.
 func (inv *Inventory) Cycle(obj *manifest.Object) error {
 	all := inv.Derivations()
 	knot := all.knots[obj]
@@ -43,15 +43,15 @@ func (inv *Inventory) Cycle(obj *manifest.Object) error {
 	return &CycleError{"cycle of ArtifactGenerators: " + cycle(path, more)}
 }
 
-// within returns the sources of a generator that are in a knot.
+// within returns a function for the sources of a generator that are in a knot.
 func (s *knotSearch) within(knot []*manifest.Object) func(*manifest.Object) []*manifest.Object {
 	return func(obj *manifest.Object) []*manifest.Object {
 		return slices.DeleteFunc(s.sourcesOf(obj), func(o *manifest.Object) bool { return !slices.Contains(knot, o) })
 	}
 }
 
-// IncludeCycle reports that a repository includes itself by way of another one, nil if it does not: the two would wait for each
-// other forever.
+// IncludeCycle returns an error if a repository includes itself through another repository: the two would wait for each other
+// forever.
 func (inv *Inventory) IncludeCycle(namespace, name, included string) error {
 	path := finding.DependencyPath(included, name, func(name string) []string {
 		var names []string
@@ -79,8 +79,8 @@ func cycle(path []*manifest.Object, more int) string {
 	return finding.Cycle(names, more)
 }
 
-// findKnots finds the generators that wait for themselves, with those that do so together: Tarjan's strongly connected
-// components, in as many steps as generators have sources.
+// findKnots groups the generators that wait for themselves or for each other: Tarjan's strongly connected components,
+// in linear time in the number of sources.
 func (inv *Inventory) findKnots(all *derivations) {
 	s := &knotSearch{inv: inv, all: all, number: map[*manifest.Object]int{}, low: map[*manifest.Object]int{}, on: map[*manifest.Object]bool{}}
 	all.knots = map[*manifest.Object][]*manifest.Object{}
@@ -91,7 +91,7 @@ func (inv *Inventory) findKnots(all *derivations) {
 	}
 }
 
-// knotSearch goes along the sources of generators.
+// knotSearch is a depth-first search along the sources of generators.
 type knotSearch struct {
 	inv         *Inventory
 	all         *derivations
@@ -132,7 +132,7 @@ func (s *knotSearch) visit(obj *manifest.Object) {
 	}
 }
 
-// sourcesOf are the generators that make what a generator takes.
+// sourcesOf returns the generators that make the sources of a generator.
 func (s *knotSearch) sourcesOf(obj *manifest.Object) []*manifest.Object {
 	adm, err := s.inv.Admit(obj)
 	if err != nil {

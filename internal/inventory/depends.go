@@ -11,7 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// dependencyFault is what is wrong with an element of spec.dependsOn.
+// dependencyFault is an error in an element of spec.dependsOn.
 type dependencyFault struct {
 	Code    finding.Code
 	Index   int
@@ -23,7 +23,7 @@ func (inv *Inventory) DependencyFaults(obj *manifest.Object, hr *helmv2.HelmRele
 	for i, name := range dependencies(hr) {
 		dep, err := inv.set.Lookup(manifest.ReleaseGroup, helmv2.HelmReleaseKind, name.namespace, name.name)
 		if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && missing.Unread {
-			continue // it may be there
+			continue // it may be in an unread file
 		}
 		if err != nil {
 			found = append(found, dependencyFault{finding.MissingDependency, i, fmt.Sprintf("unable to get '%s/%s' dependency: %v", name.namespace, name.name, err)})
@@ -47,7 +47,7 @@ func dependencies(hr *helmv2.HelmRelease) []releaseName {
 	return names
 }
 
-// dependenciesOf are the releases that one depends on, as far as they are in the input.
+// dependenciesOf returns the releases in the input that a release depends on.
 func (inv *Inventory) dependenciesOf(obj *manifest.Object) []*manifest.Object {
 	adm, err := inv.Admit(obj)
 	if err != nil {

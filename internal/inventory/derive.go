@@ -20,14 +20,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// The labels by which a HelmChart says which HelmRelease it was made for.
+// Labels of a HelmChart that name the HelmRelease for which it was created.
 const (
 	ownerNameLabel      = manifest.ReleaseGroup + "/name"
 	ownerNamespaceLabel = manifest.ReleaseGroup + "/namespace"
 )
 
-// chartOf is the HelmChart that helm-controller creates for a release with a chart
-// template.
+// chartOf returns the HelmChart that helm-controller creates for a release with a
+// chart template.
 func chartOf(hr *helmv2.HelmRelease) *sourcev1.HelmChart {
 	template := hr.Spec.Chart
 	chart := &sourcev1.HelmChart{
@@ -61,8 +61,8 @@ func chartOf(hr *helmv2.HelmRelease) *sourcev1.HelmChart {
 	return chart
 }
 
-// PathInTemplate is the field of a HelmRelease that a field of its HelmChart comes
-// from.
+// PathInTemplate returns the field of a HelmRelease from which a field of its
+// HelmChart is copied.
 func PathInTemplate(path []any) []any {
 	switch {
 	case len(path) == 0:
@@ -81,20 +81,20 @@ func PathInTemplate(path []any) []any {
 	return []any{"metadata", "name"}
 }
 
-// OriginAnnotation is the annotation by which a printed object that stands in no file says what it comes from.
+// OriginAnnotation is the annotation that names the origin of a printed object that is in no file.
 const OriginAnnotation = "helmsrc.dev/origin"
 
-// OriginText says where a derived object comes from.
+// OriginText returns the origin of a derived object as text.
 func OriginText(obj *manifest.Object) string {
 	kind, namespace, name := obj.Origin.Called()
 	return fmt.Sprintf("%s %s/%s at %s", kind, namespace, name, obj.Pos)
 }
 
-// derivation is what became of a release's HelmChart.
+// derivation is the HelmChart of a release, or the reason why it is not created.
 type derivation struct {
 	key   store.Key // of the HelmChart
 	Chart *manifest.Object
-	Err   error // why it is not made
+	Err   error // why it is not created
 
 	refused error // by the API server
 }
@@ -105,15 +105,15 @@ type derivations struct {
 	byKey   map[store.Key]*manifest.Object
 	made    map[*manifest.Object][]*manifest.Object // ExternalArtifacts, by their generators
 	unmade  map[store.Key]*RejectedError            // ExternalArtifacts of generators that are rejected
-	twice   map[store.Key][]*manifest.Object        // generators that make one together
+	twice   map[store.Key][]*manifest.Object        // generators that make the same artifact
 	knots   map[*manifest.Object][]*manifest.Object // generators that wait for each other, or for themselves
 
-	operated map[*manifest.Object]*operated  // what HelmReleases of Flux 1 make
-	present  map[store.Key]*manifest.Object  // of the input, with names as what those make has
-	released map[helmName][]*manifest.Object // nil without such releases
+	operated map[*manifest.Object]*operated  // charts and sources of HelmReleases of Flux 1
+	present  map[store.Key]*manifest.Object  // objects of the input whose names have the operator's prefix
+	released map[helmName][]*manifest.Object // by Helm release; nil without HelmReleases of Flux 1
 }
 
-// Chart is the HelmChart that is made of a release, nil if none is.
+// Chart returns the HelmChart that is derived from a release, or nil.
 func (d *derivations) Chart(release *manifest.Object) *manifest.Object {
 	if made := d.Of[release]; made != nil && made.Err == nil {
 		return made.Chart
@@ -121,11 +121,11 @@ func (d *derivations) Chart(release *manifest.Object) *manifest.Object {
 	return nil
 }
 
-// Objects lists the objects of the input, and before each HelmRelease the HelmChart
-// that helm-controller makes of it.
+// Objects returns the objects of the input and, before each HelmRelease, the
+// HelmChart that helm-controller creates for it.
 func (inv *Inventory) Objects() []*manifest.Object { return inv.Derivations().objects }
 
-// Derivations makes the HelmCharts on first use.
+// Derivations returns the derived objects, which it creates on first use.
 func (inv *Inventory) Derivations() *derivations {
 	inv.deriveOnce.Do(func() { inv.derivations = inv.deriveAll() })
 	return inv.derivations
@@ -168,8 +168,8 @@ func (inv *Inventory) deriveAll() *derivations {
 	return all
 }
 
-// derive makes the HelmChart of one release, if the API server takes the release
-// and nothing stops helm-controller.
+// derive returns the HelmChart of a release, or nil if the API server rejects
+// the release, or helm-controller does not create a chart for it.
 func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	adm, err := inv.Admit(obj)
 	if err != nil {
@@ -195,8 +195,8 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	return d
 }
 
-// complete refuses a HelmChart that something else makes as well, or that the API
-// server would not take.
+// complete sets the error of a HelmChart that another object also defines, or
+// that the API server would reject.
 func (d *derivation) complete(makers []*manifest.Object) {
 	if d.Err == nil && len(makers) > 1 {
 		d.Err = d.clash(makers)
@@ -212,8 +212,8 @@ func (d *derivation) complete(makers []*manifest.Object) {
 	}
 }
 
-// insert puts what is made of releases and generators into the list of objects. A HelmChart that was read from a
-// cluster gives way to what helm-controller would make of it now.
+// insert adds the derived objects to the list of objects. They replace a HelmChart that was read from a cluster,
+// because helm-controller would update it.
 func (all *derivations) insert() {
 	for _, d := range all.Of {
 		if d.Chart != nil {
@@ -243,8 +243,8 @@ func (all *derivations) insert() {
 	all.objects = placed
 }
 
-// madeFor reports whether a HelmChart carries the labels that helm-controller gives
-// to the one of this release.
+// madeFor reports whether a HelmChart has the labels that helm-controller sets for
+// this release.
 func madeFor(obj, release *manifest.Object) bool {
 	labels := manifest.At[map[string]any](obj.Content, "metadata", "labels")
 	if isGenerator(release) {
@@ -261,8 +261,8 @@ func KeyOf(obj *manifest.Object) store.Key {
 	return store.NewKey(obj.Kind, obj.Namespace, obj.Name)
 }
 
-// DerivedKey is the key of the HelmChart that a release makes, or would make if it
-// were not suspended or rejected.
+// DerivedKey returns the key of the HelmChart for a release, also if the release
+// is suspended or rejected.
 func DerivedKey(release *manifest.Object) (store.Key, bool) {
 	if IsOperated(release) {
 		return store.NewKey(sourcev1.HelmChartKind, release.Namespace, operatedChartName(release.Group(), release.Namespace, release.Name)), true
@@ -282,7 +282,7 @@ func DerivedKey(release *manifest.Object) (store.Key, bool) {
 	return store.NewKey(sourcev1.HelmChartKind, namespace, release.Namespace+"-"+release.Name), true
 }
 
-// clash is the error of a HelmChart that several objects of the input make.
+// clash returns the error of a HelmChart that several objects of the input define.
 func (d *derivation) clash(makers []*manifest.Object) error {
 	names, places := make([]string, len(makers)), make([]string, len(makers))
 	for i, m := range makers {
@@ -297,18 +297,18 @@ func (d *derivation) clash(makers []*manifest.Object) error {
 	}
 }
 
-// Unapplied is the error of a HelmChart that the API server would not take from helm-controller.
+// Unapplied returns the error of a HelmChart that the API server would reject when helm-controller applies it.
 func Unapplied(err *admission.InvalidError) error {
 	return &finding.Problem{
 		Code: finding.RefusedChart, Field: PathInTemplate(err.Causes[0].Path), Text: "failed to run server-side apply: " + err.Message, Err: err,
 	}
 }
 
-// namespacedURL is a repository's URL as the objects of a namespace mean it.
+// namespacedURL is the URL of a repository in a namespace.
 type namespacedURL struct{ namespace, url string }
 
-// Repository is the HelmRepository of a namespace that has a URL, the first by
-// name if several have it, or nil.
+// Repository returns the HelmRepository with a URL in a namespace, the first by
+// name if there are several, or nil.
 func (inv *Inventory) Repository(namespace, normal string) *admission.Admitted {
 	inv.placesOnce.Do(func() { inv.places = inv.repositories() })
 	return inv.places[namespacedURL{namespace, normal}]
@@ -322,7 +322,7 @@ func (inv *Inventory) repositories() map[namespacedURL]*admission.Admitted {
 		}
 		adm, err := inv.Admit(obj)
 		if err != nil {
-			continue // to a controller it does not exist
+			continue // for a controller it does not exist
 		}
 		repo := adm.Typed.(*sourcev1.HelmRepository)
 		normal, err := fetch.NormalizeURL(repo.Spec.URL)

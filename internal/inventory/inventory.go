@@ -1,5 +1,5 @@
-// Package inventory says what takes part in a run: the objects of the input as an API server would have stored them, the
-// HelmCharts that HelmReleases make, what depends on what, and what references mean. It asks no network.
+// Package inventory determines the objects of a run: the objects of the input as an API server would have stored them,
+// the HelmCharts of HelmReleases, the dependencies, and the targets of references. It makes no requests.
 package inventory
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// Inventory hands out the objects of the input as the API server would have
-// stored them. Each object is judged once, on first use. It is
-// safe for many goroutines. New makes it of a Set that no longer changes; it ends with
-// the run.
+// Inventory provides the objects of the input as the API server would have stored
+// them. It validates each object once, on first use. It may be used by several
+// goroutines at once. New creates it from a Set that must not change afterwards; it
+// ends with the run.
 type Inventory struct {
 	set      *manifest.Set
 	admitted work.Memo[*manifest.Object, *admission.Admitted]
@@ -33,10 +33,10 @@ type Inventory struct {
 	deriveOnce  sync.Once
 	derivations *derivations
 
-	// sameNamespace refuses references of releases into other namespaces.
+	// sameNamespace forbids references of releases to other namespaces.
 	sameNamespace bool
-	refuse        func(*manifest.Object) error // nil refuses nothing
-	part          func(*manifest.Object) bool  // nil is all
+	refuse        func(*manifest.Object) error // nil rejects nothing
+	part          func(*manifest.Object) bool  // nil selects all objects
 
 	placesOnce sync.Once
 	places     map[namespacedURL]*admission.Admitted // HelmRepositories
@@ -47,24 +47,24 @@ func New(set *manifest.Set) *Inventory {
 	return &Inventory{set: set}
 }
 
-// Refuse has objects rejected for which a function returns an error. It comes before anything else.
+// Refuse sets a function that rejects objects by returning an error. It must be called before all other methods.
 func (inv *Inventory) Refuse(refuse func(*manifest.Object) error) { inv.refuse = refuse }
 
-// Part says what a run is about, if not about all objects. Of releases beside it, and of their HelmCharts, only what they are is
-// kept: they are judged again on use. It comes before anything else.
+// Part restricts a run to the objects for which has returns true. To save memory, the validated form of other releases and their
+// HelmCharts is not kept: they are validated again on use. It must be called before all other methods.
 func (inv *Inventory) Part(has func(*manifest.Object) bool) { inv.part = has }
 
-// spare forgets how an object was judged that is beside the part.
+// spare discards the validated form of an object outside of the part.
 func (inv *Inventory) spare(obj *manifest.Object) {
 	if inv.part != nil && !inv.part(obj) {
 		inv.admitted.Forget(obj)
 	}
 }
 
-// DenyCrossNamespace is --no-cross-namespace-refs. It comes before anything else.
+// DenyCrossNamespace applies --no-cross-namespace-refs. It must be called before all other methods.
 func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }
 
-// Access refuses what --no-cross-namespace-refs forbids. The field says which namespace.
+// Access returns an error for a reference that --no-cross-namespace-refs forbids. The field is that of the namespace.
 func (inv *Inventory) Access(from, kind, namespace, name string, field ...any) error {
 	if !inv.sameNamespace || namespace == from {
 		return nil
@@ -75,7 +75,7 @@ func (inv *Inventory) Access(from, kind, namespace, name string, field ...any) e
 	}
 }
 
-// Admit judges an object. The error is an *admission.InvalidError.
+// Admit validates an object. The error is an *admission.InvalidError.
 func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
 	return inv.admitted.Do(context.Background(), obj, func() (*admission.Admitted, error) {
 		if inv.refuse != nil {
@@ -91,16 +91,16 @@ func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
 	})
 }
 
-// AdmitAll judges objects at the same time. What Admit says of each afterwards
-// costs nothing: the schema of a kind takes longer to read than an object to judge,
-// and there are several kinds.
+// AdmitAll validates objects in parallel, so that later calls of Admit return at
+// once. Reading the schema of a kind takes longer than validating an object, and
+// there are several kinds.
 func (inv *Inventory) AdmitAll(objects []*manifest.Object) {
 	work.Ordered(len(objects), runtime.GOMAXPROCS(0), func(i int) {
-		_, _ = inv.Admit(objects[i]) // remembered, failures too
+		_, _ = inv.Admit(objects[i]) // results and errors are kept
 	})
 }
 
-// setNamespace fills in the namespace of an object that names none, as a
+// setNamespace sets the namespace of an object that does not name one, as a
 // client does before it sends the object.
 func setNamespace(adm *admission.Admitted) {
 	if typed, ok := adm.Typed.(metav1.Object); ok {
@@ -117,8 +117,8 @@ func setNamespace(adm *admission.Admitted) {
 	adm.Content = placed
 }
 
-// Find returns the admitted source object of this kind, namespace and name, in
-// the input or in a file beside it. The error is a *manifest.NotFoundError, a
+// Find returns the admitted object with this kind, namespace and name, from the
+// input or from a file beside it. The error is a *manifest.NotFoundError, a
 // *manifest.DuplicateError or a *RejectedError.
 func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, error) {
 	obj := inv.Derivations().byKey[store.NewKey(kind, namespace, name)]
@@ -135,7 +135,7 @@ func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, e
 	return adm, nil
 }
 
-// FindFor is Find for a reference of an object, with the field that could name another namespace.
+// FindFor is Find for a reference of an object. Its error names the field that could name another namespace.
 func (inv *Inventory) FindFor(obj *manifest.Object, kind, namespace, name string) (*admission.Admitted, error) {
 	adm, err := inv.Find(kind, namespace, name)
 	if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && !inv.sameNamespace {
@@ -149,11 +149,11 @@ func (inv *Inventory) FindFor(obj *manifest.Object, kind, namespace, name string
 	return adm, err
 }
 
-// Set returns the manifests, which references to Secrets, ConfigMaps and ServiceAccounts are looked up in.
+// Set returns the manifests, for references to Secrets, ConfigMaps and ServiceAccounts.
 func (inv *Inventory) Set() *manifest.Set { return inv.set }
 
-// RejectedError says that an object is in the input, but the API server would
-// not have stored it. To a controller it does not exist.
+// RejectedError reports an object of the input that the API server would not
+// have stored. For a controller it does not exist.
 type RejectedError struct {
 	Object *manifest.Object
 	Err    error
@@ -163,18 +163,18 @@ func (e *RejectedError) Error() string {
 	return fmt.Sprintf("%s %s/%s was rejected", e.Object.Kind, e.Object.Namespace, e.Object.Name)
 }
 
-// Finding is what is wrong.
+// Finding returns the code of the error.
 func (*RejectedError) Finding() finding.Code { return finding.UnusableSource }
 
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// Hint points at the place of the rejected object.
+// Hint returns advice with the position of the rejected object.
 func (e *RejectedError) Hint() string {
 	return fmt.Sprintf("fix %s %s/%s at %s first", e.Object.Kind, e.Object.Namespace, e.Object.Name, e.Object.Pos)
 }
 
-// GroupOf is the API group of a kind that a reference names without one: no two of
-// the kinds that are reconciled have the same name.
+// GroupOf returns the API group of a kind in a reference without a group: the
+// reconciled kinds have distinct names.
 func GroupOf(kind string) string {
 	switch kind {
 	case helmv2.HelmReleaseKind:

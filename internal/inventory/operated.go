@@ -21,11 +21,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// operatorPrefix is in front of the names of what HelmReleases of Flux 1 make, so that nothing of Flux 2 is called so.
+// operatorPrefix begins the names of objects derived from HelmReleases of Flux 1, so that they differ from objects of Flux 2.
 const operatorPrefix = "helm-operator-"
 
-// olderPrefix is in front of the names of charts of the older API group, whose HelmReleases may be called as those of the newer one.
-// No namespace has a dot, so that no other name begins with it.
+// olderPrefix begins the names of charts of the older API group, whose HelmReleases may have the same names as those of the newer
+// group. A namespace has no dot, so no other name begins with it.
 const olderPrefix = operatorPrefix + "v1beta1."
 
 func operatedChartName(group, namespace, name string) string {
@@ -35,7 +35,7 @@ func operatedChartName(group, namespace, name string) string {
 	return operatorPrefix + namespace + "-" + name
 }
 
-// operatorInterval stands in for the flags of the operator: what is derived needs an interval.
+// operatorInterval replaces the flags of the operator: a derived object needs an interval.
 const operatorInterval = 10 * time.Minute
 
 // IsOperated reports whether an object is a HelmRelease of Flux 1.
@@ -48,7 +48,7 @@ type operated struct {
 	err           error // why there is no chart
 }
 
-// Operated returns the typed HelmRelease of Flux 1 that an object is, or was made of; nil for others.
+// Operated returns the typed HelmRelease of Flux 1 that an object is or was derived from, nil for other objects.
 func (inv *Inventory) Operated(obj *manifest.Object) *operator.HelmRelease {
 	for ; obj != nil; obj = obj.Origin {
 		if !IsOperated(obj) {
@@ -62,7 +62,7 @@ func (inv *Inventory) Operated(obj *manifest.Object) *operator.HelmRelease {
 	return nil
 }
 
-// OperatedChart is the HelmChart that a HelmRelease of Flux 1 makes.
+// OperatedChart returns the HelmChart that is derived from a HelmRelease of Flux 1.
 func (inv *Inventory) OperatedChart(obj *manifest.Object) (*admission.Admitted, error) {
 	o := inv.Derivations().operated[obj]
 	if o == nil {
@@ -77,7 +77,7 @@ func (inv *Inventory) OperatedChart(obj *manifest.Object) (*admission.Admitted, 
 	return inv.Admit(o.chart)
 }
 
-// OperatedSource is the source object that a HelmRelease of Flux 1 makes or shares, nil if it makes none.
+// OperatedSource returns the source object that is derived from a HelmRelease of Flux 1, possibly shared with others, or nil.
 func (inv *Inventory) OperatedSource(obj *manifest.Object) *manifest.Object {
 	if o := inv.Derivations().operated[obj]; o != nil {
 		return o.source
@@ -85,7 +85,7 @@ func (inv *Inventory) OperatedSource(obj *manifest.Object) *manifest.Object {
 	return nil
 }
 
-// OperatedReference names the HelmChart that a HelmRelease of Flux 1 makes.
+// OperatedReference returns the kind, namespace and name of the HelmChart that is derived from a HelmRelease of Flux 1.
 func OperatedReference(hr *operator.HelmRelease) (kind, namespace, name string) {
 	if hr.Spec.Chart.Source() == operator.NoSource {
 		return "", "", ""
@@ -93,7 +93,7 @@ func OperatedReference(hr *operator.HelmRelease) (kind, namespace, name string) 
 	return sourcev1.HelmChartKind, hr.Namespace, operatedChartName(hr.GroupVersionKind().Group, hr.Namespace, hr.Name)
 }
 
-// deriveOperated makes the sources and HelmCharts of the HelmReleases of Flux 1. Equal sources of a namespace are one.
+// deriveOperated creates the sources and HelmCharts of the HelmReleases of Flux 1. Equal sources of a namespace are shared.
 func (inv *Inventory) deriveOperated(all *derivations) {
 	all.operated, all.present = map[*manifest.Object]*operated{}, map[store.Key]*manifest.Object{}
 	if slices.ContainsFunc(all.objects, IsOperated) {
@@ -150,10 +150,10 @@ func (inv *Inventory) operate(all *derivations, obj *manifest.Object, hr *operat
 	return o
 }
 
-// maxReleaseName is the longest name that Helm takes.
+// maxReleaseName is the longest name that Helm accepts, in bytes.
 const maxReleaseName = 53
 
-// longName is the error of a release whose name Helm does not take. The operator makes it as it is, and fails when it installs.
+// longName returns the error of a release name that is too long for Helm. The operator fails only at the installation.
 func longName(name string, given bool) error {
 	field := []any{"metadata", "name"}
 	if given {
@@ -165,8 +165,8 @@ func longName(name string, given bool) error {
 	}
 }
 
-// dropPrinted leaves out what an earlier run printed of what HelmReleases of Flux 1 make: it is made again. Other objects may have
-// such names, too.
+// dropPrinted removes objects that an earlier run derived from HelmReleases of Flux 1 and printed: they are derived again. It
+// indexes other objects whose names have the prefix.
 func (all *derivations) dropPrinted() {
 	all.objects = slices.DeleteFunc(slices.Clone(all.objects), func(obj *manifest.Object) bool {
 		if obj.Group() != manifest.SourceGroup || !strings.HasPrefix(obj.Name, operatorPrefix) {
@@ -181,7 +181,7 @@ func (all *derivations) dropPrinted() {
 	})
 }
 
-// object is one that source-controller would know.
+// object is an object of source-controller's API.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -197,7 +197,7 @@ func deriveFrom(release *manifest.Object, made object, fieldOf func([]any) []any
 	kind := made.GetObjectKind().GroupVersionKind()
 	return release.Derive(manifest.Object{
 		APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: made.GetNamespace(), Name: made.GetName(),
-		Content: runtime.DeepCopyJSON(content), // the converter's maps have room for each field that there could be
+		Content: runtime.DeepCopyJSON(content), // a copy: the converter's maps have capacity for every possible field
 	}, fieldOf), nil
 }
 
@@ -258,7 +258,7 @@ func sourceName(kind string, chart *operator.Chart) string {
 	return operatorPrefix + hex.EncodeToString(sum[:])[:10]
 }
 
-// pathInOperatedSource is the field of the release that a field of the source comes from.
+// pathInOperatedSource returns the field of the release from which a field of the source is copied.
 func pathInOperatedSource(path []any) []any {
 	at := []any{"spec", "chart"}
 	if len(path) < 2 || path[0] != "spec" {

@@ -11,11 +11,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 )
 
-// helmName is what a release is known by in Helm: its name, and the namespace of its storage.
+// helmName identifies a release in Helm: its name, and the namespace of its storage.
 type helmName struct{ release, namespace string }
 
-// SameRelease returns the other HelmReleases of the input that are the same release in Helm as one of Flux 1: those of its own
-// operator, which refuses what belongs to another, and those of other controllers, which know nothing of each other.
+// SameRelease returns the other HelmReleases of the input with the same Helm release as a HelmRelease of Flux 1: own are those
+// of the same operator, which refuses resources of another HelmRelease; others are those of other controllers.
 func (inv *Inventory) SameRelease(obj *manifest.Object, hr *operator.HelmRelease) (own, others []*manifest.Object) {
 	for _, other := range inv.Derivations().released[helmName{hr.GetReleaseName(), hr.GetTargetNamespace()}] {
 		switch {
@@ -29,7 +29,7 @@ func (inv *Inventory) SameRelease(obj *manifest.Object, hr *operator.HelmRelease
 	return own, others
 }
 
-// indexReleases sorts the HelmReleases that are applied by what they are called in Helm.
+// indexReleases groups the applied HelmReleases by their Helm release.
 func (inv *Inventory) indexReleases(all *derivations) {
 	all.released = map[helmName][]*manifest.Object{}
 	for _, obj := range all.objects {
@@ -46,7 +46,7 @@ func (inv *Inventory) indexReleases(all *derivations) {
 				all.addRelease(helmName{hr.GetReleaseName(), hr.GetTargetNamespace()}, obj)
 			}
 		case *helmv2.HelmRelease:
-			if !hr.Spec.Suspend && hr.GetStorageNamespace() == hr.GetReleaseNamespace() { // as it is with the operator
+			if !hr.Spec.Suspend && hr.GetStorageNamespace() == hr.GetReleaseNamespace() { // as for the operator
 				all.addRelease(helmName{hr.GetReleaseName(), hr.GetReleaseNamespace()}, obj)
 			}
 		}
@@ -57,8 +57,8 @@ func (all *derivations) addRelease(name helmName, obj *manifest.Object) {
 	all.released[name] = append(all.released[name], obj)
 }
 
-// ReleaseClash says, in the operator's words, that it would find the resources of a HelmRelease to be those of others of its
-// own, of which there is at least one.
+// ReleaseClash returns the operator's error for a HelmRelease whose resources belong to another HelmRelease of the operator.
+// The list must not be empty.
 func ReleaseClash(hr *operator.HelmRelease, others []*manifest.Object) error {
 	return &finding.Problem{
 		Code: finding.ChartClash, Field: []any{"metadata", "name"},
@@ -67,12 +67,12 @@ func ReleaseClash(hr *operator.HelmRelease, others []*manifest.Object) error {
 	}
 }
 
-// SharedReleaseText warns of HelmReleases of other controllers.
+// SharedReleaseText returns the warning about HelmReleases of other controllers.
 func SharedReleaseText(hr *operator.HelmRelease, others []*manifest.Object) string {
 	return SameReleaseText(hr, others) + ": two controllers upgrade it"
 }
 
-// SameReleaseText says of which other objects a release is.
+// SameReleaseText returns a text that names the other HelmReleases with the same Helm release.
 func SameReleaseText(hr *operator.HelmRelease, others []*manifest.Object) string {
 	names := make([]string, len(others))
 	for i, obj := range others {

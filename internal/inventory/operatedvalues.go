@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// OperatedInline are the inline values of a HelmRelease of Flux 1. The operator silently drops values that are
-// not a map; here they are refused.
+// OperatedInline returns the inline values of a HelmRelease of Flux 1. The operator silently drops values that
+// are not a map; here they are an error.
 func OperatedInline(hr *operator.HelmRelease) (map[string]any, error) {
 	if hr.Spec.Values == nil || len(hr.Spec.Values.Raw) == 0 {
 		return nil, nil
@@ -25,7 +25,7 @@ func OperatedInline(hr *operator.HelmRelease) (map[string]any, error) {
 	return inline, nil
 }
 
-// OperatedReaders read what values come from besides ConfigMaps and Secrets.
+// OperatedReaders holds functions for sources of values other than ConfigMaps and Secrets.
 type OperatedReaders struct {
 	URL       func(url string) ([]byte, error)
 	ChartFile func(path string) ([]byte, error)
@@ -33,7 +33,7 @@ type OperatedReaders struct {
 
 const defaultValuesKey = "values.yaml"
 
-// OperatedParts are what the operator merges under the inline values: valueFileSecrets, then valuesFrom.
+// OperatedParts returns the values that the operator merges before the inline values: valueFileSecrets, then valuesFrom.
 func (inv *Inventory) OperatedParts(hr *operator.HelmRelease, r OperatedReaders) ([]values.Part, error) {
 	var parts []values.Part
 	for i, secret := range hr.Spec.ValueFileSecrets {

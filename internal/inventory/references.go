@@ -14,8 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// UnavailableError is a source that cannot be used, in the words of an API
-// server: to a controller, a rejected object does not exist either.
+// UnavailableError reports a source that cannot be used, with the message of an
+// API server: for a controller, a rejected object does not exist either.
 type UnavailableError struct {
 	Kind, Name string
 	Err        error
@@ -27,7 +27,7 @@ func (e *UnavailableError) Error() string {
 
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Hint says why an object that is in the input does not count.
+// Hint returns the reason why an object of the input is not used.
 func (e *UnavailableError) Hint() string {
 	if duplicate, ok := errors.AsType[*manifest.DuplicateError](e.Err); ok {
 		return duplicate.Error() + ": none of them is used"
@@ -35,8 +35,8 @@ func (e *UnavailableError) Hint() string {
 	return ""
 }
 
-// ReleaseReference is what a release takes its chart from: the HelmChart that is made
-// for it, or what it names itself.
+// ReleaseReference returns the object from which a release takes its chart: the
+// HelmChart that is created for it, or the object in chartRef.
 func ReleaseReference(hr *helmv2.HelmRelease) (kind, namespace, name string) {
 	switch ref := hr.Spec.ChartRef; {
 	case ref != nil:
@@ -47,11 +47,11 @@ func ReleaseReference(hr *helmv2.HelmRelease) (kind, namespace, name string) {
 	return "", "", ""
 }
 
-// externalArtifact is a kind that only ArtifactGenerators fill here.
+// externalArtifact is a kind that only ArtifactGenerators create here.
 const externalArtifact = sourcev1.ExternalArtifactKind
 
-// ReleaseSource finds the object that a release takes its chart from. The errors about references that are not allowed
-// have the code [finding.ForbiddenReference].
+// ReleaseSource returns the object from which a release takes its chart. Its error for a forbidden reference has the
+// code [finding.ForbiddenReference].
 func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease) (*admission.Admitted, error) {
 	if hr.Spec.Chart != nil {
 		return inv.madeChart(obj)
@@ -82,7 +82,7 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 
 func (inv *Inventory) madeChart(obj *manifest.Object) (*admission.Admitted, error) {
 	d := inv.Derivations().Of[obj]
-	if d == nil { // Of an object that is not in the input
+	if d == nil { // the object is not in the input
 		return nil, errors.New("only a HelmRelease of the input has a HelmChart")
 	}
 	if d.Err != nil {
@@ -91,7 +91,7 @@ func (inv *Inventory) madeChart(obj *manifest.Object) (*admission.Admitted, erro
 	return inv.Admit(d.Chart)
 }
 
-// closedGate is the error of a chart of a kind that helm-controller does not read by default. No flag opens that gate here.
+// closedGate returns the error of a kind that helm-controller does not read by default. No flag enables that gate here.
 func closedGate(namespace, name string) error {
 	return &finding.Problem{
 		Code: finding.ForbiddenReference, Field: []any{"spec", "chartRef", "kind"},

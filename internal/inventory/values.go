@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/values"
 )
 
-// ConfigMapKey is the place of a key of a ConfigMap, if the input has the ConfigMap.
+// ConfigMapKey returns the position of a key of a ConfigMap, if the input has the ConfigMap.
 func (inv *Inventory) ConfigMapKey(namespace, name, key string) (manifest.Excerpt, bool) {
 	c, err := inv.set.ConfigMap(namespace, name)
 	if err != nil {
@@ -24,8 +24,8 @@ func (inv *Inventory) ConfigMapKey(namespace, name, key string) (manifest.Excerp
 	return c.Excerpt(key), true
 }
 
-// AvailableValues are the references to values, those to Secrets that are not in the input marked as optional, so that the
-// others can be composed without them.
+// AvailableValues returns the references to values. It makes references to missing Secrets optional, so that the values
+// can be composed without them.
 func (inv *Inventory) AvailableValues(hr *helmv2.HelmRelease, absent func(i int, err error)) []meta.ValuesReference {
 	refs := slices.Clone(hr.Spec.ValuesFrom)
 	for i, ref := range refs {
@@ -41,9 +41,9 @@ func (inv *Inventory) AvailableValues(hr *helmv2.HelmRelease, absent func(i int,
 	return refs
 }
 
-// InlineValues refuses what helm-controller would take for no values at all. It reads
-// them as YAML; they are the JSON that admission wrote, which reads faster and, nearly
-// always, the same.
+// InlineValues returns the inline values, or an error if helm-controller would ignore
+// them. helm-controller parses YAML; the JSON from admission is faster to parse, and
+// almost always has the same value.
 func InlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
 	if hr.Spec.Values == nil || len(hr.Spec.Values.Raw) == 0 {
 		return nil, nil
@@ -64,16 +64,16 @@ func InlineValues(hr *helmv2.HelmRelease) (map[string]any, error) {
 // maxYAMLKey is a little less than the 1024 characters that YAML allows a key.
 const maxYAMLKey = 1000
 
-// readsAsYAML is true of JSON that means the same in YAML. That forbids control characters
-// that JSON does not, and some others next to them; it folds lines at one more, and wants
-// short keys.
+// readsAsYAML reports whether JSON has the same value as YAML. YAML forbids control
+// characters that JSON allows, and some other characters; it has a further line break, and
+// limits the length of keys.
 func readsAsYAML(text []byte) bool {
 	length := 0
 	for _, c := range text {
 		switch c {
 		case '"':
 			length = 0
-		case 0x7f, 0xc2, 0xef: // what UTF-8 has of U+0080 to U+009F, U+FFFE and U+FFFF begins like this
+		case 0x7f, 0xc2, 0xef: // first byte of U+0080 to U+009F, U+FFFE and U+FFFF in UTF-8
 			return false
 		}
 		if length++; length > maxYAMLKey {
@@ -83,7 +83,7 @@ func readsAsYAML(text []byte) bool {
 	return true
 }
 
-// noMap is the error of a scalar or a list where values belong.
+// noMap returns the error of values that are a scalar or a list.
 func noMap(what string) error {
 	return &finding.Problem{
 		Code: finding.InvalidValues, Field: []any{"spec", "values"}, Text: "spec.values is not a map: " + what,
@@ -91,7 +91,7 @@ func noMap(what string) error {
 	}
 }
 
-// Values looks up what values come from, in one namespace.
+// Values returns a function that looks up the ConfigMaps and Secrets of a namespace.
 func (inv *Inventory) Values(namespace string) values.Lookup {
 	return func(kind, name string) (map[string][]byte, error) {
 		if kind == "Secret" {
@@ -119,7 +119,7 @@ func (inv *Inventory) Public(namespace, name string) bool {
 	return err == nil && !config.Confidential
 }
 
-// missingError is an object that an optional reference need not have.
+// missingError reports a missing object, which an optional reference allows.
 type missingError struct{ error }
 
 func (e *missingError) Unwrap() error { return e.error }
