@@ -1,6 +1,6 @@
-// Package blob keeps the bytes that a run downloads: archives, layers, provenance files. It owns their temporary files,
-// computes digests while they are written, and has what several objects ask for downloaded once. It knows no protocol;
-// who asks brings the function that downloads.
+// Package blob holds the bytes that a run downloads: archives, layers, provenance files. It owns their temporary files,
+// computes digests during the download, and downloads bytes once that several objects request. It knows no protocol:
+// the caller provides the function that downloads.
 package blob
 
 import (
@@ -15,36 +15,35 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// A Key names bytes before they are downloaded. Two requests with equal keys share one download.
+// A Key identifies bytes before they are downloaded. Two requests with equal keys share one download.
 type Key struct {
-	// Location is where the bytes come from, without user and password, and what they are called there if no digest says
-	// so.
+	// Location is the URL or other location, without user and password. It includes a name for the bytes if they have no
+	// digest.
 	Location string
-	// Identity is who asks. Bytes that one identity was given are not handed to another one, whatever digest it names.
-	// It may be made with a secret of this process, so that a Key that has one is valid only as long as the process.
+	// Identity identifies the login. Bytes are returned only to the identity that downloaded them, regardless of the
+	// digest. It may be derived from a secret of this process, so a Key with an identity is valid only within the process.
 	Identity string
-	// Digest is that of the bytes, empty if nothing binding says it. What is downloaded is compared with it.
+	// Digest is the expected digest, "" if there is no binding one. Downloaded bytes are compared with it.
 	Digest digest.Digest
-	// Scope says of whom a cache that outlives the process may keep bytes with a digest, and to whom it may give them. It
-	// makes no two keys of one.
+	// Scope is the scope for a cache that outlives the process: it determines which bytes may be kept, and for whom. It
+	// does not make two keys differ.
 	Scope cache.Scope
 }
 
-// shared is what two requests have in common that share a download.
+// shared returns the part of a key that is equal for requests that share a download.
 func (k Key) shared() Key {
 	k.Scope = cache.Scope{}
 	return k
 }
 
-// Get downloads bytes into dst, at most limit. It is called again for another attempt of its own accord only through
-// dst.Reset.
+// Get downloads at most limit bytes into dst. To retry by itself, it must first call dst.Reset.
 type Get func(ctx context.Context, dst fetch.Sink, limit int64) error
 
-// DefaultKept is how many bytes of blobs that are not in use a Pool keeps for later callers.
+// DefaultKept is how many bytes of unused blobs a Pool keeps for later callers.
 const DefaultKept = 1 << 30
 
-// A Pool holds the blobs of one run. NewPool makes it, and Close removes it with all its blobs. It is safe for use by
-// many goroutines.
+// A Pool holds the blobs of one run. NewPool creates it, and Close removes it with all its blobs. It may be used by
+// several goroutines at once.
 type Pool struct {
 	kept   int64
 	cache  *cache.Cache
@@ -52,13 +51,13 @@ type Pool struct {
 
 	mu      sync.Mutex
 	entries map[Key]*entry
-	idle    []*entry // without users, the one that was used longest ago first
+	idle    []*entry // without users, least recently used first
 	bytes   int64    // of idle
 	files   map[*File]bool
 }
 
-// entry is one download. All but done is written by the caller that downloads, before done is closed, or under the lock
-// of the pool.
+// entry is one download. The caller that downloads writes its fields before done is closed; users and dropped are
+// protected by the lock of the pool.
 type entry struct {
 	key      Key
 	done     chan struct{}
@@ -69,8 +68,8 @@ type entry struct {
 	dropped  bool // no longer found by its key
 }
 
-// NewPool returns an empty pool. It keeps at most that many bytes of blobs without users; 0 is DefaultKept. What has a
-// digest is looked up in the cache first, and kept there; it may be nil. Its files are made by create.
+// NewPool returns an empty pool. It keeps at most kept bytes of blobs without users; 0 is DefaultKept. Bytes with a
+// digest are first looked up in the cache, and kept there; the cache may be nil. create creates the files of the pool.
 func NewPool(kept int64, c *cache.Cache, create func() (*File, error)) *Pool {
 	if kept <= 0 {
 		kept = DefaultKept
@@ -78,10 +77,9 @@ func NewPool(kept int64, c *cache.Cache, create func() (*File, error)) *Pool {
 	return &Pool{kept: kept, cache: c, create: create, entries: map[Key]*entry{}, files: map[*File]bool{}}
 }
 
-// Get returns the bytes with this key, and has them downloaded if no caller in this run has done so. A failure counts
-// for everyone who asks later, unless it was that the caller's context ended. What the download warns of, also before it
-// fails, is passed to each caller's context. A failure to write is a *WriteError; one of the comparison with the key's digest is a
-// *digest.MismatchError.
+// Get returns the bytes with this key, and downloads them on the first call in the run. A failure is returned to all later callers
+// too, unless the context of the downloading caller had ended. The warnings of the download, even of a failed one, are passed to
+// each caller's context. A failure to write is a *WriteError; a mismatch with the key's digest is a *digest.MismatchError.
 func (p *Pool) Get(ctx context.Context, key Key, limit int64, get Get) (*Blob, error) {
 	for {
 		e, first := p.enter(key)
@@ -110,7 +108,7 @@ func (p *Pool) Get(ctx context.Context, key Key, limit int64, get Get) (*Blob, e
 	}
 }
 
-// errGivenUp marks the failure of a caller whose context has ended: it says nothing about the bytes.
+// errGivenUp marks the failure of a caller whose context has ended: the bytes may still be available.
 var errGivenUp = errors.New("given up")
 
 func unwrapGivenUp(err error) error {
@@ -127,7 +125,7 @@ func (g *givenUp) Error() string { return g.err.Error() }
 
 func (g *givenUp) Unwrap() []error { return []error{g.err, errGivenUp} }
 
-// enter makes the caller a user of the entry of a key. The first one has to download.
+// enter adds the caller to the users of the entry for a key. The first user must download.
 func (p *Pool) enter(key Key) (e *entry, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,7 +171,7 @@ func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 	}
 }
 
-// fill downloads into a file, and keeps what came.
+// fill downloads into a file, and caches the bytes.
 func (p *Pool) fill(ctx context.Context, e *entry, file *File, limit int64, get Get) error {
 	sink := &fetch.WatchedSink{Sink: file}
 	listening := fetch.WithWarnings(ctx, func(warning error) { e.warnings = append(e.warnings, warning) })
@@ -184,7 +182,7 @@ func (p *Pool) fill(ctx context.Context, e *entry, file *File, limit int64, get 
 	case err == nil && want != "":
 		err = file.compare(want)
 	}
-	if err == nil && e.key.Digest != "" && len(e.warnings) == 0 { // what is warned of is to be warned of again
+	if err == nil && e.key.Digest != "" && len(e.warnings) == 0 { // a warning must be repeated in every run
 		p.cache.Keep(e.key.Scope, e.key.Digest, file.Size(), file.Section())
 	}
 	return err
@@ -198,11 +196,11 @@ func (p *Pool) cached(key Key, file *File, limit int64) bool {
 	if p.cache.Load(key.Scope, key.Digest, limit, file) {
 		return true
 	}
-	_ = file.Reset() // an error comes again with the download
+	_ = file.Reset() // the download reports the error again
 	return false
 }
 
-// leave ends the use of an entry, and discards the longest unused ones if there are too many.
+// leave ends the use of an entry, and discards the least recently used entries if the unused ones are too large.
 func (p *Pool) leave(e *entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +220,7 @@ func (p *Pool) leave(e *entry) {
 	}
 }
 
-// wake takes an entry out of the idle ones.
+// wake removes an entry from the idle list.
 func (p *Pool) wake(e *entry) {
 	for i, other := range p.idle {
 		if other == e {
@@ -241,7 +239,7 @@ func (p *Pool) drop(e *entry) {
 func (p *Pool) discard(f *File) {
 	if p.files[f] {
 		delete(p.files, f)
-		_ = f.Close() // nothing of it is needed now
+		_ = f.Close() // the file is not used any more
 	}
 }
 
@@ -257,17 +255,17 @@ func (p *Pool) Close() error {
 	return failed
 }
 
-// A Blob is bytes that were downloaded. It can be read by many goroutines until it is released, or the pool is closed.
+// A Blob holds downloaded bytes. Several goroutines may read it until it is released or the pool is closed.
 type Blob struct {
 	*File
 
 	leave func()
 }
 
-// Release says that the caller reads no more. It may be called more than once.
+// Release ends the use of the blob by its caller. It may be called more than once.
 func (b *Blob) Release() { b.leave() }
 
-// CopyTo writes the bytes. A failure to write is a *WriteError.
+// CopyTo writes the bytes to dst. A failure to write is a *WriteError.
 func (b *Blob) CopyTo(dst fetch.Sink) error {
 	if err := dst.Reset(); err != nil {
 		return &WriteError{err}
@@ -283,7 +281,7 @@ func (b *Blob) CopyTo(dst fetch.Sink) error {
 	return nil
 }
 
-// WriteError is a failure of this machine to take bytes, and not of a server.
+// WriteError is a failure to write on this machine, not a failure of a server.
 type WriteError struct{ Err error }
 
 func (e *WriteError) Error() string { return e.Err.Error() }

@@ -12,16 +12,16 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// A File is a temporary file that knows the digest and the size of what was written to it. It is a [fetch.Sink], for
-// one goroutine at a time; once writing is over, many may read it.
+// A File is a temporary file with the digest and the size of the written bytes. It is a [fetch.Sink] for one
+// goroutine at a time; after the last write, several goroutines may read it.
 type File struct {
 	file   *os.File
 	digest *digest.Writer
 	linked bool // has a name in the file system
 }
 
-// Create makes an empty temporary file in a directory, which stays until it is closed. Where the system allows it, it has no
-// name, so that a killed run leaves no bytes behind.
+// Create creates an empty temporary file in a directory, which exists until it is closed. If the system allows it, the file
+// has no name, so that a killed run leaves no bytes behind.
 func Create(dir string) (*File, error) {
 	file, err := os.CreateTemp(dir, "")
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, withoutName(err)
 }
 
-// withoutName leaves the name of a temporary file out, which is another one in every run.
+// withoutName removes the name of a temporary file from an error: it differs in every run.
 func withoutName(err error) error {
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
@@ -48,7 +48,7 @@ func withoutName(err error) error {
 	return err
 }
 
-// Reset discards what was written.
+// Reset discards the written bytes.
 func (f *File) Reset() error {
 	f.digest.Reset()
 	if err := f.file.Truncate(0); err != nil {
@@ -61,16 +61,16 @@ func (f *File) Reset() error {
 // ReadAt implements io.ReaderAt.
 func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
 
-// Section returns a reader of all that was written.
+// Section returns a reader of all written bytes.
 func (f *File) Section() *io.SectionReader { return io.NewSectionReader(f, 0, f.Size()) }
 
-// Digest returns the SHA-256 digest of what was written.
+// Digest returns the SHA-256 digest of the written bytes.
 func (f *File) Digest() digest.Digest { return f.digest.Digest() }
 
-// Size returns the number of bytes that were written.
+// Size returns the number of written bytes.
 func (f *File) Size() int64 { return f.digest.Size() }
 
-// compare returns a *digest.MismatchError if the bytes are not those of the digest.
+// compare returns a *digest.MismatchError if the bytes do not match the digest.
 func (f *File) compare(want digest.Digest) error {
 	got := f.Digest()
 	if want.Algorithm() != got.Algorithm() {
