@@ -16,36 +16,35 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// A Scope says of which source something is, and who asked it. What is private stays so by two rules:
+// A Scope identifies a source and the identity of a request to it. Two rules keep private data private:
 //
-//   - An answer is served only in the scope that it was given in: the same source, reached in the same way, by the same
+//   - An answer is served only in its own scope: the same source, with the same settings of the connection, for the same
 //     identity.
-//   - Bytes that came from this source are served to the identity that they were stored for, and, if the source gave them to
-//     whom it named them to, for a digest that it has just named. A digest alone is no ticket: it may have become known to
-//     others.
+//   - Bytes are served to the identity that they were stored for. If the source serves bytes to every identity that it names
+//     them to, they are also served for a digest that it has just named. A digest alone grants no access: it may be known
+//     to a third party.
 //
-// [Cache.Scope] makes it. Nothing that it is made of but Shown, Item and Private is kept or written down; of the rest there
-// are keyed hashes.
+// [Cache.Scope] returns one. Only Shown, Item and Private are kept and written as text; the other fields are keyed hashes.
 type Scope struct {
-	// Source is the place, and what the way to it depends on: authorities, proxies. It has no login in it.
+	// Source identifies the location and the settings of the connection: authorities, proxies. It contains no login.
 	Source string
-	// Identity is what the source is asked with.
+	// Identity identifies the login of the request.
 	Identity string
-	// Shown is the source for people, without anything secret.
+	// Shown is the source as text, without secrets.
 	Shown string
-	// Item is what was requested, in words.
+	// Item is the requested item as text.
 	Item string
-	// Private is true if a login took part, or may have.
+	// Private is true if a login was used, or may have been used.
 	Private bool
-	// Named is true if the source has named the requested bytes, in an answer that it gave to this identity, and
-	// gives them to whom it names them to. If it is false, as for an entry of a lock file or an archive that needs a login of
-	// its own, they are those of this identity: it has to be the one that they were stored for, or are.
+	// Named is true if the source named the requested bytes in an answer to this identity, and serves them to every identity
+	// that it names them to. Otherwise, as for an entry of a lock file or an archive with a separate login, the bytes are
+	// served only to the identity for which they are or were stored.
 	Named bool
 
-	carried string // the source in a cache that is carried
+	carried string // the source in a carried cache
 }
 
-// Scope returns the scope of a source that is asked with an identity, which may be made of secrets.
+// Scope returns the scope of a source and an identity, which may contain secrets.
 func (c *Cache) Scope(source, identity []string, shown string) Scope {
 	if c == nil {
 		return Scope{}
@@ -61,7 +60,7 @@ func (c *Cache) Scope(source, identity []string, shown string) Scope {
 	}
 }
 
-// With returns the scope of what needs a further login, which may be none: no answer of the source alone gives it away.
+// With returns the scope with a further login, which may be empty. An answer of the source alone grants no access to it.
 func (c *Cache) With(s Scope, login []string) Scope {
 	if c == nil || c.options.Carried {
 		return s
@@ -71,10 +70,10 @@ func (c *Cache) With(s Scope, login []string) Scope {
 	return s
 }
 
-// maxAnswer bounds an answer in bytes. Lists of tags are the longest.
+// maxAnswer is the limit, in bytes, of an answer. Lists of tags are the longest.
 const maxAnswer = 32 << 20
 
-// An Answer is what a source said, as it is stored.
+// An Answer is a stored answer of a source.
 type Answer struct {
 	Kind    string          `json:"kind"`
 	Source  string          `json:"source"` // redacted
@@ -84,7 +83,7 @@ type Answer struct {
 	Value   json.RawMessage `json:"value,omitempty"`
 }
 
-// answerPath is the file of an answer.
+// answerPath returns the file of an answer.
 func (c *Cache) answerPath(s Scope, kind, name string, bound bool) string {
 	identity := "named"
 	if bound || c.options.Carried {
@@ -94,8 +93,8 @@ func (c *Cache) answerPath(s Scope, kind, name string, bound bool) string {
 	return path.Join(answersDir, sum[:2], sum)
 }
 
-// allowed is the rule of [Scope]. What was stored for one identity in this very run is another one's only in the next: which
-// of two that ask at the same time is first would decide how many requests there are.
+// allowed applies the rules of [Scope]. Bytes that this run stored for one identity are served to other identities only in
+// later runs: otherwise the number of requests would depend on which of two parallel requests is first.
 func (c *Cache) allowed(s Scope, d digest.Digest) bool {
 	if _, ok := c.answer(c.answerPath(s, KindBytes, d.String(), true), nil); ok {
 		return true
@@ -108,8 +107,8 @@ func (c *Cache) allowed(s Scope, d digest.Digest) bool {
 	return ok
 }
 
-// Answer looks up what the source said to this identity, and decodes it into value unless that is nil. The digest is that
-// of the bytes that belong to it, if there are any.
+// Answer returns a cached answer of the source to this identity, and decodes it into value unless that is nil. The digest
+// is that of the bytes that belong to the answer, or "".
 func (c *Cache) Answer(s Scope, kind, name string, value any) (digest.Digest, bool) {
 	if c == nil || c.options.Refresh || s.Source == "" {
 		return "", false
@@ -139,7 +138,7 @@ func (c *Cache) answer(file string, value any) (digest.Digest, bool) {
 	return a.Digest, true
 }
 
-// KeepAnswer stores what the source said to this identity. The value is what Answer decodes.
+// KeepAnswer stores an answer of the source to this identity. Answer decodes its value.
 func (c *Cache) KeepAnswer(s Scope, kind, name string, d digest.Digest, value any) {
 	if c == nil || s.Source == "" {
 		return
@@ -160,7 +159,7 @@ func (c *Cache) keepAnswer(file string, a *Answer) {
 	}
 }
 
-// writeAnswer leaves out an answer that nothing would read again.
+// writeAnswer writes an answer, unless it is too large to be read again.
 func (c *Cache) writeAnswer(file string, a *Answer) error {
 	body, err := json.Marshal(a)
 	if err != nil || len(body) > maxAnswer {
@@ -169,8 +168,8 @@ func (c *Cache) writeAnswer(file string, a *Answer) error {
 	return c.write(file, io.MultiReader(bytes.NewBufferString(c.seal(file, body)+"\n"), bytes.NewReader(body)))
 }
 
-// seal is the hash that stands above an answer. It has the name of the file in it, so that no answer can take another one's
-// place.
+// seal returns the hash in the first line of an answer. It covers the name of the file, so that one answer cannot replace
+// another.
 func (c *Cache) seal(file string, body []byte) string {
 	mac := c.mac()
 	_, _ = fmt.Fprintf(mac, "seal %s\n", path.Base(file))
@@ -180,7 +179,7 @@ func (c *Cache) seal(file string, body []byte) string {
 
 var errSeal = errors.New("it is not what was written")
 
-// readAnswer returns an answer, and when it was used last.
+// readAnswer returns an answer, and the time of its last use.
 func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {
 	f, err := c.openFile(file)
 	if err != nil {
@@ -206,7 +205,7 @@ func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {
 	return a, fi.ModTime(), nil
 }
 
-// damaged removes what is not what was written, and says so. A file of another user stays.
+// damaged removes a damaged entry, with a warning. It does not remove a file of another user.
 func (c *Cache) damaged(name, what string, err error) {
 	if !errors.Is(err, errStrange) {
 		_ = c.root.Remove(name)

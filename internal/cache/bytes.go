@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// KindBytes is the kind of the answers that say which bytes came from which source.
+// KindBytes is the kind of the answers that record the source of bytes.
 const KindBytes = "bytes"
 
 func blobPath(d digest.Digest) string {
@@ -22,7 +22,7 @@ func blobPath(d digest.Digest) string {
 
 func (c *Cache) shownDir() string { return filepath.Dir(c.dir) }
 
-// open opens the bytes with a digest, if they are there and this scope may have them.
+// open opens the bytes with a digest, if they exist and the scope allows it.
 func (c *Cache) open(s Scope, d digest.Digest) (*os.File, fs.FileInfo, error) {
 	if c == nil || c.options.Refresh || !valid(s, d) || !c.allowed(s, d) {
 		return nil, nil, fs.ErrNotExist
@@ -38,8 +38,8 @@ func (c *Cache) open(s Scope, d digest.Digest) (*os.File, fs.FileInfo, error) {
 	return f, fi, nil
 }
 
-// Load writes the bytes with a digest to dst, at most limit, if they are there and this scope may have them. If it returns
-// false, something may have been written all the same. What is damaged is removed, with a warning.
+// Load writes the bytes with a digest to dst, at most limit, if they exist and the scope allows it. If it returns false,
+// it may have written a part of them. It removes damaged bytes, with a warning.
 func (c *Cache) Load(s Scope, d digest.Digest, limit int64, dst io.Writer) bool {
 	f, fi, err := c.open(s, d)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,32 +64,32 @@ func (c *Cache) Load(s Scope, d digest.Digest, limit int64, dst io.Writer) bool 
 	return true
 }
 
-// View opens the bytes with a digest, if they are there and this scope may have them, for a caller that needs parts of them,
-// and compares those itself: nothing here looks into them. What turns out to be damaged is for [Cache.Discard].
+// View opens the bytes with a digest, if they exist and the scope allows it. It is for a caller that reads parts of them:
+// View does not verify them, the caller must, and calls [Cache.Discard] for damaged bytes.
 func (c *Cache) View(s Scope, d digest.Digest) (f *os.File, size int64, ok bool) {
 	f, fi, err := c.open(s, d)
 	if err != nil {
-		return nil, 0, false // Load says why
+		return nil, 0, false // Load reports the reason
 	}
 	c.touch(blobPath(d), fi.ModTime())
 	c.carry(s, d, f, fi.Size())
 	return f, fi.Size(), true
 }
 
-// Discard removes bytes that a caller of [Cache.View] has found to be damaged, with a warning.
+// Discard removes bytes that a caller of [Cache.View] found to be damaged, with a warning.
 func (c *Cache) Discard(d digest.Digest) {
 	if c != nil && valid(Scope{Source: "any"}, d) {
 		c.damaged(blobPath(d), "the copy of "+d.String(), errSeal)
 	}
 }
 
-// valid refuses an entry without a source, and a digest that cannot name a file.
+// valid reports whether an entry has a source and a well-formed digest, which can name a file.
 func valid(s Scope, d digest.Digest) bool {
 	_, err := digest.Parse(d.String())
 	return s.Source != "" && err == nil
 }
 
-// Holds reports whether the bytes are there for this scope, without reading them.
+// Holds reports whether the cache has the bytes for this scope, without reading them.
 func (c *Cache) Holds(s Scope, d digest.Digest) bool {
 	f, _, err := c.open(s, d)
 	if err == nil {
@@ -98,8 +98,8 @@ func (c *Cache) Holds(s Scope, d digest.Digest) bool {
 	return err == nil
 }
 
-// Keep stores bytes that came from the source in the scope, and that the caller has compared with the digest. What is
-// larger than the whole cache may be is left out.
+// Keep stores bytes that came from the source of the scope, and that the caller has compared with the digest. Bytes
+// larger than the size limit of the cache are not stored.
 func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
 	if c == nil || !valid(s, d) || size > c.options.MaxSize {
 		return
@@ -117,7 +117,7 @@ func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
 	}
 }
 
-// keep writes the bytes unless a file of their name and size is there: what is in it is checked when it is read.
+// keep writes the bytes unless a file with their name and size exists: its content is verified when it is read.
 func (c *Cache) keep(d digest.Digest, size int64, from io.Reader) error {
 	name := blobPath(d)
 	fi, err := c.root.Lstat(name)

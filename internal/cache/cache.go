@@ -1,16 +1,15 @@
-// Package cache keeps on disk what runs download, for later runs: bytes by their digest, and answers of sources by a keyed
-// hash of what was asked. It knows no protocol, and decides only by names and digests who is served.
+// Package cache stores downloads on disk for later runs: bytes by their digest, and answers of sources by a keyed hash of
+// the request. It knows no protocol, and controls access only by names and digests.
 //
 // The layout, below the directory "content" of the cache directory:
 //
 //	format                              the number of this layout, and the key of all hashes
 //	blobs/<algorithm>/<aa>/<hex>        bytes, in the file that their digest names
-//	answers/<aa>/<hex>                  answers, in the file that the keyed hash of their question names
+//	answers/<aa>/<hex>                  answers, in the file that the keyed hash of their request names
 //
-// What is being written has a temporary name in the directory of its place. Nothing is locked. A file appears whole, by a
-// rename, or not at all; whatever is read is compared with the hash that it
-// has to have, and what differs counts as missing. So a process that is killed, a full disk and another process that
-// removes what is too much cost a download, and nothing else.
+// A file is written under a temporary name in its directory, and renamed when it is complete. There are no locks. Every
+// file is compared with its hash when it is read, and a file that differs counts as missing. So a killed process, a full
+// disk, and another process that removes files cost only a download.
 package cache
 
 import (
@@ -42,38 +41,38 @@ const (
 	answersDir = "answers"
 	tempPrefix = ".tmp-"
 
-	// format changes when older programs would misread what is in the cache.
+	// format is increased when older programs would misread the content of the cache.
 	format = 1
 
 	fileMode fs.FileMode = 0o600
 	dirMode  fs.FileMode = 0o700
 
-	// maxFormatFile bounds what is read of a file that may be anything.
+	// maxFormatFile is how many bytes are read of the format file, which may have any content.
 	maxFormatFile = 1 << 10
 )
 
-// DefaultMaxSize is the size of a cache in bytes.
+// DefaultMaxSize is the default limit for the size of a cache, in bytes.
 const DefaultMaxSize = 2 << 30
 
-// Options are the settings of one cache.
+// Options holds the settings of one cache.
 type Options struct {
-	// MaxSize is the most bytes of files that it may have when the run ends; 0 is DefaultMaxSize.
+	// MaxSize is the limit, in bytes, of the files at the end of the run; 0 is DefaultMaxSize.
 	MaxSize int64
-	// Refresh serves nothing, and keeps all the same what is fetched.
+	// Refresh ignores all entries, but stores new ones.
 	Refresh bool
-	// Into is a carried cache that gets whatever is served; may be nil.
+	// Into is a carried cache that receives all served entries; it may be nil.
 	Into *Cache
-	// Carried makes a cache that goes from one machine to another: a source is known by its place alone, and a caller that has the
-	// cache may have all of it.
+	// Carried is true for a cache that is copied to other machines: it identifies a source by its location alone, and serves
+	// everything to its owner.
 	Carried bool
-	// Now is required: what was used longest ago is removed first.
+	// Now returns the time. It is required: the least recently used files are removed first.
 	Now func() time.Time
-	// Warn is called, from any goroutine, with what the user should know: an entry that is damaged, a disk that takes
-	// nothing. Nil is not called.
+	// Warn is called, by any goroutine, with warnings for the user: a damaged entry, a disk that cannot be written.
+	// It may be nil.
 	Warn func(error)
 }
 
-// A Cache is one cache directory. Open makes it, and Close ends it. It is safe for use by many goroutines, and by many
+// A Cache is one cache directory. Open opens it, and Close closes it. It may be used by several goroutines and several
 // processes at once. A nil Cache is always empty.
 type Cache struct {
 	dir     string
@@ -81,16 +80,16 @@ type Cache struct {
 	root    *os.Root // of the content
 	key     []byte
 
-	fresh    sync.Map    // the answers of this run that are for whom the source names bytes to
-	wrote    atomic.Bool // there may be too much now
+	fresh    sync.Map    // answers that this run stored for identities to which the source names the bytes
+	wrote    atomic.Bool // the cache may exceed its limit
 	readOnly sync.Once
 	closed   atomic.Bool
 }
 
-// Path is the directory in the cache directory that this package writes to.
+// Path returns the directory in the cache directory that this package writes to.
 func Path(dir string) string { return filepath.Join(dir, contentDir) }
 
-// Open opens the cache in a directory, which is created if it is not there. An error is a reason to go on without.
+// Open opens the cache in a directory, which it creates if necessary. After an error the caller can continue without a cache.
 func Open(dir string, o Options) (*Cache, error) {
 	if o.MaxSize <= 0 {
 		o.MaxSize = DefaultMaxSize
@@ -116,7 +115,7 @@ var (
 
 func (c *Cache) begin() (err error) {
 	err = os.MkdirAll(c.dir, dirMode)
-	// A directory that exists is enough, whatever a file system that is read only says.
+	// An existing directory is enough, even if MkdirAll fails on a read-only file system.
 	fi, failed := os.Lstat(c.dir)
 	switch {
 	case failed != nil:
@@ -140,7 +139,7 @@ func (c *Cache) begin() (err error) {
 	return nil
 }
 
-// readKey reads the key, or makes one. Of two processes that make one at a time both use the same.
+// readKey reads the key, or creates one. If two processes create a key at the same time, both use the same one.
 func (c *Cache) readKey() error {
 	err := c.readFormat()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -153,7 +152,7 @@ func (c *Cache) readKey() error {
 		return err
 	}
 	defer func() { _ = c.root.Remove(temp) }()
-	// Unlike a rename, a link does not replace what another process has put there.
+	// Unlike a rename, a link does not replace the file of another process.
 	err = c.root.Link(temp, formatFile)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		err = c.root.Rename(temp, formatFile) // a file system without links
@@ -190,7 +189,7 @@ func (c *Cache) readFormat() error {
 	return nil
 }
 
-// Close ends the use of the cache, and removes what was used longest ago if it is too large.
+// Close closes the cache, and removes the least recently used files if it is too large.
 func (c *Cache) Close() error {
 	if c == nil || !c.closed.CompareAndSwap(false, true) {
 		return nil
@@ -208,17 +207,17 @@ func (c *Cache) warn(err error) {
 	}
 }
 
-// cannotWrite reports once that nothing is kept. The run does not depend on it.
+// cannotWrite reports once that the cache cannot be written. The run does not depend on it.
 func (c *Cache) cannotWrite(err error) {
 	c.readOnly.Do(func() {
 		c.warn(fmt.Errorf("nothing is kept in the cache in %s: %w", filepath.Dir(c.dir), file.Cause(err)))
 	})
 }
 
-// mac is a hash that only this cache makes.
+// mac returns a hash with the key of this cache.
 func (c *Cache) mac() hash.Hash { return hmac.New(sha256.New, c.key) }
 
-// hashOf names parts, of which no two lists give the same name.
+// hashOf returns a hash of parts. Two different lists have different hashes.
 func (c *Cache) hashOf(parts ...string) string {
 	mac := c.mac()
 	for _, part := range parts {
@@ -227,10 +226,10 @@ func (c *Cache) hashOf(parts ...string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// errStrange is a file that this program has not written.
+// errStrange reports a file that this program has not written.
 var errStrange = errors.New("it is no file of this user")
 
-// openFile opens a file of this user, and nothing else: not what a link leads to, and no pipe that blocks.
+// openFile opens a regular file of this user. It does not follow links, and does not open pipes, which could block.
 func (c *Cache) openFile(name string) (*os.File, error) {
 	fi, err := c.root.Lstat(name)
 	if err != nil {
@@ -242,7 +241,7 @@ func (c *Cache) openFile(name string) (*os.File, error) {
 	return c.root.Open(name)
 }
 
-// writeTemp writes a temporary file in a directory, which is made if it is not there, and returns its name.
+// writeTemp writes a temporary file in a directory, which it creates if necessary, and returns its name.
 func (c *Cache) writeTemp(dir string, from io.Reader) (name string, err error) {
 	if err := c.root.MkdirAll(dir, dirMode); err != nil {
 		return "", err
@@ -260,7 +259,7 @@ func (c *Cache) writeTemp(dir string, from io.Reader) (name string, err error) {
 	return name, nil
 }
 
-// write puts a file in its place: all of it, or nothing.
+// write writes a file atomically.
 func (c *Cache) write(name string, from io.Reader) error {
 	temp, err := c.writeTemp(path.Dir(name), from)
 	if err != nil {
@@ -275,13 +274,13 @@ func (c *Cache) write(name string, from io.Reader) error {
 	return nil
 }
 
-// usedAgain is how long a use is as good as the next: the time of a file is not written more often.
+// usedAgain is the interval in which the time of a file is updated at most once.
 const usedAgain = time.Minute
 
 // touch records that a file is in use.
 func (c *Cache) touch(name string, last time.Time) {
 	now := c.options.Now()
 	if age := now.Sub(last); age < 0 || age >= usedAgain {
-		_ = c.root.Chtimes(name, now, now) // a cache that is only read is a cache, too
+		_ = c.root.Chtimes(name, now, now) // the cache may be read-only
 	}
 }

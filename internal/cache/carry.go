@@ -12,20 +12,20 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// forCarried is the scope in a cache that is carried. What was private is so no longer for who has that.
+// forCarried returns the scope in a carried cache. Its entries are available to every owner of that cache, including private ones.
 func (s Scope) forCarried() Scope {
 	return Scope{Source: s.carried, Shown: s.Shown, Item: s.Item}
 }
 
-// carry keeps bytes that were served, which the caller has compared or will compare with the digest.
+// carry stores served bytes in the carried cache. The caller compares them with the digest, before or after the call.
 func (c *Cache) carry(s Scope, d digest.Digest, f *os.File, size int64) {
 	if c.options.Into != nil {
 		c.options.Into.Keep(s.forCarried(), d, size, io.NewSectionReader(f, 0, size))
 	}
 }
 
-// Contents calls a function with the name and the text of each answer, sorted by name, then with all bytes, sorted by digest. These
-// have no name.
+// Contents calls a function with the name and the text of each answer, sorted by name, then with all bytes, sorted by digest,
+// without a name.
 func (c *Cache) Contents(each func(answer string, d digest.Digest, content *io.SectionReader) error) error {
 	entries, err := c.all(ours)
 	for _, e := range entries {
@@ -45,7 +45,7 @@ func (c *Cache) Contents(each func(answer string, d digest.Digest, content *io.S
 	return err
 }
 
-// PutAnswer stores an answer that Contents gave.
+// PutAnswer stores an answer from Contents.
 func (c *Cache) PutAnswer(name string, text json.RawMessage) error {
 	file := path.Join(answersDir, name[:min(2, len(name))], name)
 	a := &Answer{}
@@ -55,7 +55,7 @@ func (c *Cache) PutAnswer(name string, text json.RawMessage) error {
 	return c.writeAnswer(file, a)
 }
 
-// PutBlob stores bytes that Contents gave, compared with the digest.
+// PutBlob stores bytes from Contents, and compares them with the digest.
 func (c *Cache) PutBlob(d digest.Digest, from io.Reader) error {
 	return c.write(blobPath(d), digest.NewReader(from, d))
 }

@@ -1,14 +1,14 @@
 package cache
 
-// A Memory is what the answers of one source, asked with one identity, are kept in.
+// A Memory holds the answers of one source to one identity.
 type Memory struct {
-	Cache *Cache // nil keeps nothing
+	Cache *Cache // nil stores nothing
 	Scope Scope
-	// Missing returns the error of what is not kept, in a run that opens no connection; nil is any other run.
+	// Missing returns the error for an answer that is not cached, in an offline run; it is nil in other runs.
 	Missing func(what string) error
 }
 
-// Offline reports whether no connection is to be opened.
+// Offline reports whether the run opens no connections.
 func (m *Memory) Offline() bool { return m.Missing != nil }
 
 // Recall looks up an answer, and decodes it into value.
@@ -17,7 +17,7 @@ func (m *Memory) Recall(kind, name string, value any) bool {
 	return ok
 }
 
-// Remember keeps an answer.
+// Remember stores an answer.
 func (m *Memory) Remember(kind, name string, value any) {
 	m.Cache.KeepAnswer(m.Scope, kind, name, "", value)
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// abandonedAfter is the age from which a temporary file was left behind by a killed process. No download takes as
+// abandonedAfter is the age after which a temporary file belongs to a killed process. No download takes that
 // long.
 const abandonedAfter = 24 * time.Hour
 
 // An Entry is one file of the cache.
 type Entry struct {
-	Answer // what is known of it; of bytes Digest alone
+	Answer // the answer; for bytes, only Kind and Digest are set
 
 	Size int64
 	Used time.Time
@@ -28,14 +28,14 @@ type Entry struct {
 	file string
 }
 
-// Removed says what went.
+// Removed counts the removed files and bytes.
 type Removed struct {
 	Files int
 	Bytes int64
 }
 
-// Entries lists what is in the cache, answers first, each part by the name of its file. What this program has not written
-// is left out; an answer that cannot be read has no Kind.
+// Entries returns the entries of the cache, answers first, each part sorted by file name. It leaves out files that this
+// program has not written; an answer that cannot be read has no Kind.
 func (c *Cache) Entries() ([]Entry, error) {
 	entries, err := c.all(ours)
 	for i := range entries {
@@ -49,7 +49,7 @@ func (c *Cache) Entries() ([]Entry, error) {
 	return entries, err
 }
 
-// all lists the files of the cache that this program may have written, answers first.
+// all returns the files of the cache that this program may have written, answers first.
 func (c *Cache) all(ours func(file string) bool) ([]Entry, error) {
 	answers, err := c.files(answersDir, ours)
 	if err != nil {
@@ -59,10 +59,10 @@ func (c *Cache) all(ours func(file string) bool) ([]Entry, error) {
 	return append(answers, blobs...), err
 }
 
-// IsAnswer reports whether the entry is an answer, and not the bytes that one is about.
+// IsAnswer reports whether the entry is an answer, not bytes.
 func (e *Entry) IsAnswer() bool { return strings.HasPrefix(e.file, answersDir+"/") }
 
-// digestOf is the digest that the path of a file names, "" for none.
+// digestOf returns the digest in the path of a file, or "".
 func digestOf(file string) digest.Digest {
 	parts := strings.Split(file, "/")
 	if len(parts) != 4 {
@@ -75,8 +75,8 @@ func digestOf(file string) digest.Digest {
 	return d
 }
 
-// files lists the files below a directory of the layout that this program may have written, by their names. It passes over what
-// other processes remove, and the directories of other users.
+// files returns the files below a directory of the layout that this program may have written, by their names. It skips files
+// that other processes remove, and directories of other users.
 func (c *Cache) files(dir string, ours func(file string) bool) (list []Entry, err error) {
 	if fi, err := c.root.Lstat(dir); err != nil || !fi.IsDir() {
 		return nil, nil //nolint:nilerr // something else may be in its place, which is not ours
@@ -100,7 +100,7 @@ func (c *Cache) files(dir string, ours func(file string) bool) (list []Entry, er
 	return list, err
 }
 
-// maxDepth is how deep directories are in the layout.
+// maxDepth is the depth of directories in the layout.
 const maxDepth = 2
 
 func ours(file string) bool {
@@ -111,12 +111,12 @@ func ours(file string) bool {
 	return len(name) == hexLength && file == path.Join(answersDir, name[:2], name)
 }
 
-// isTemp reports whether a file was never finished, if it stands where it was written to.
+// isTemp reports whether a file is a temporary file, which was not completed.
 func isTemp(file string) bool { return strings.HasPrefix(path.Base(file), tempPrefix) }
 
 const hexLength = 64
 
-// trim removes what was used longest ago until no more than limit bytes are left, and what killed processes left behind.
+// trim removes the least recently used files until at most limit bytes are left, and the files of killed processes.
 func (c *Cache) trim(limit int64) (Removed, error) {
 	var removed Removed
 	written := func(file string) bool { return ours(file) || isTemp(file) }
@@ -150,7 +150,7 @@ func (c *Cache) trim(limit int64) (Removed, error) {
 func (c *Cache) remove(e Entry, removed *Removed) error {
 	err := c.root.Remove(e.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // another process was faster
+		return nil // another process has removed it
 	}
 	if err == nil {
 		removed.Files++
@@ -159,8 +159,8 @@ func (c *Cache) remove(e Entry, removed *Removed) error {
 	return err
 }
 
-// Prune removes what was used longest ago until the cache has its size, whatever entries remove says true of, and bytes
-// that no answer is about any longer.
+// Prune removes the entries for which remove returns true and bytes without an answer, and then the least recently used
+// entries until the cache is within its limit.
 func (c *Cache) Prune(remove func(*Entry) bool) (Removed, error) {
 	var removed Removed
 	entries, err := c.Entries()
@@ -193,8 +193,8 @@ func (c *Cache) Prune(remove func(*Entry) bool) (Removed, error) {
 	return removed, err
 }
 
-// Verify reads everything and removes what is damaged. It returns how many entries it has read, and those that it has
-// removed.
+// Verify reads all entries and removes the damaged ones. It returns the number of entries that it read, and the
+// removed entries.
 func (c *Cache) Verify() (read int, damaged []Entry, err error) {
 	entries, err := c.Entries()
 	if err != nil {
