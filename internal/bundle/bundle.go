@@ -35,30 +35,30 @@ const (
 	sinceType    = "application/vnd.helmsrc.since.v1+json"
 )
 
-// What is read of a bundle is bounded. A manifest of 20,000 layers has some 4 MiB.
+// Limits on reading a bundle, in bytes and entries. A manifest of 20,000 layers has some 4 MiB.
 const (
 	maxManifest = 16 << 20 // also of the index
 	maxLock     = 64 << 20
 	maxAnswer   = 40 << 20 // a list of tags is the longest
-	maxBytes    = 4 << 30  // one archive, layer or pack: none that is fetched is as large
+	maxBytes    = 4 << 30  // one archive, layer or pack; the fetchers have lower limits
 	maxEntries  = 200_000
 )
 
-// A Base is an earlier bundle, of which the other side has all. The zero value stands for no bundle.
+// A Base is an earlier bundle that the other side has completely. The zero value means no bundle.
 type Base struct {
 	Bundle digest.Digest          // of its manifest
 	has    map[digest.Digest]bool // the layers
 }
 
-// since is the configuration of a bundle that stands on another one.
+// since is the configuration of a bundle that is based on an earlier one.
 type since struct {
 	Bundle digest.Digest   `json:"bundle"`
-	Lacks  []digest.Digest `json:"lacks"` // the layers that only that one has
+	Lacks  []digest.Digest `json:"lacks"` // the layers that only the earlier bundle has
 }
 
 var errForeign = finding.WithHint(errors.New("not a bundle of helmsrc"), finding.WriteBundle)
 
-// problem is why the bundle of a name cannot be read, and what to do.
+// problem returns the error of a bundle that cannot be read, with advice. Altered bytes make it finding.Untrusted.
 func problem(name string, err error) error {
 	p := &finding.Problem{Text: name + ": " + err.Error(), Err: err}
 	if len(finding.Hints(err)) == 0 && !errors.Is(err, fs.ErrNotExist) {
@@ -70,8 +70,8 @@ func problem(name string, err error) error {
 	return p
 }
 
-// Read puts the contents of a bundle into an empty cache, and returns its lock. The further names are those of the bundles
-// that it stands on. Nothing is trusted whose digest does not match.
+// Read puts the contents of the first bundle into an empty cache, and returns its lock. The further names are the earlier
+// bundles that it is based on. Bytes that do not match their digest are an error.
 func Read(ctx context.Context, names []string, into *cache.Cache) (lock []byte, err error) {
 	r, m, err := open(ctx, names)
 	if err != nil {
@@ -84,7 +84,7 @@ func Read(ctx context.Context, names []string, into *cache.Cache) (lock []byte, 
 	return lock, nil
 }
 
-// ReadBase returns what a bundle has, together with those that it stands on.
+// ReadBase returns a bundle as the base of a later one, with the digests of its layers and of the blobs of its charts.
 func ReadBase(ctx context.Context, name string) (Base, error) {
 	r, m, err := open(ctx, []string{name})
 	if err != nil {
@@ -108,7 +108,7 @@ func ReadBase(ctx context.Context, name string) (Base, error) {
 	return base, nil
 }
 
-// Open opens the bundle of the first name, to mirror its charts. The further names are those of the bundles that it stands on.
+// Open opens the bundle of the first name, to mirror its charts. The further names are the bundles that it is based on.
 func Open(ctx context.Context, names []string) (s *Source, err error) {
 	r, _, err := open(ctx, names)
 	if err != nil {
@@ -133,7 +133,7 @@ type reader struct {
 	files   []io.Closer
 	layouts []layout
 	bundle  digest.Digest // of the manifest that was read last
-	on      digest.Digest // the bundle that it stands on, "" for none
+	on      digest.Digest // the bundle that it is based on, "" without a base
 }
 
 func (r *reader) close() {
@@ -142,7 +142,7 @@ func (r *reader) close() {
 	}
 }
 
-// open opens a bundle and those that it stands on, and returns its manifest.
+// open opens the first bundle and the bundles that it is based on, and returns its manifest.
 func open(ctx context.Context, names []string) (r *reader, m *ocispec.Manifest, err error) {
 	r = &reader{ctx: ctx}
 	for _, name := range slices.Concat(names[1:], names[:1]) {
@@ -154,8 +154,8 @@ func open(ctx context.Context, names []string) (r *reader, m *ocispec.Manifest, 
 	return r, m, nil
 }
 
-// Open implements fs.FS: the files of all layouts, with the index of the last one. Bytes end with an error if they do not fit the
-// digest that names them.
+// Open implements fs.FS: it opens a file of any layout, the last layout first. Reading a blob ends with an error if its bytes do
+// not match the digest in its name.
 func (r *reader) Open(name string) (f fs.File, err error) {
 	for _, layout := range slices.Backward(r.layouts) {
 		if f, err = layout(name); !errors.Is(err, fs.ErrNotExist) {
@@ -176,7 +176,7 @@ func (r *reader) Open(name string) (f fs.File, err error) {
 	return &blob{f, digest.NewReader(f, d)}, nil
 }
 
-// blob is a file that is compared with its digest.
+// A blob is a file that is compared with its digest while it is read.
 type blob struct {
 	fs.File
 
@@ -198,7 +198,7 @@ func (entry) Close() error { return nil }
 
 var errCut = errors.New("the bundle is cut off: its " + ocispec.ImageIndexFile + ", which comes last, is missing")
 
-// manifest finds out what a file or a directory has, and returns the manifest of the bundle.
+// manifest opens the layout in a file or a directory, adds it to the reader, and returns the manifest of its bundle.
 func (r *reader) manifest(name string) (*ocispec.Manifest, error) {
 	layout, err := r.layout(name)
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *reader) manifest(name string) (*ocispec.Manifest, error) {
 	return &m, err
 }
 
-// layout opens the files of a layout, in a directory or in an archive.
+// layout returns the layout in a directory or an archive. The reader closes it.
 func (r *reader) layout(name string) (layout, error) {
 	if file.IsDir(name) {
 		root, err := file.OpenRoot(name)
@@ -250,7 +250,7 @@ func (r *reader) layout(name string) (layout, error) {
 	return scan(f)
 }
 
-// scan finds out where in the file each entry is. Entries of other names than a layout has are left alone.
+// scan returns the layout in an archive, which it reads once to record the position of each entry.
 func scan(f *os.File) (layout, error) {
 	in := tar.NewReader(f)
 	found := map[string]*io.SectionReader{}
@@ -286,7 +286,7 @@ func scan(f *os.File) (layout, error) {
 	}
 }
 
-// decode reads the index or a manifest, and closes it.
+// decode returns a function that parses an index or a manifest into a value, and closes its input.
 func decode(into any) func(io.ReadCloser, error) error {
 	return func(in io.ReadCloser, err error) error {
 		if err != nil {
@@ -307,7 +307,7 @@ func decode(into any) func(io.ReadCloser, error) error {
 	}
 }
 
-// blob opens bytes, at most limit.
+// blob opens the bytes of a descriptor. More than limit bytes are an error.
 func (r *reader) blob(d ocispec.Descriptor, limit int64) (io.ReadCloser, error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return nil, err
@@ -341,7 +341,7 @@ func (r *reader) layers(m *ocispec.Manifest, into *cache.Cache) (lock []byte, er
 			if content, err = r.blob(d, maxBytes); err == nil {
 				err = errors.Join(into.PutBlob(d.Digest, content), content.Close())
 			}
-		case contentsType: // for those who read the charts
+		case contentsType: // only ReadBase needs it
 		default:
 			err = fmt.Errorf("a layer of the unknown type %.80q: a newer version of helmsrc may have written it", d.MediaType)
 		}

@@ -31,14 +31,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// What refers to something is bounded: a registry may list anything.
+// Limits on referrers: a registry may list anything.
 const (
 	maxReferrers = 1000
-	maxReferring = 4 // how long a chain of referrers is
+	maxReferring = 4 // the length of a chain of referrers
 )
 
-// Charts are those that are carried, each a manifest of its own with all that refers to it. They are kept in an image layout. It
-// is safe for many goroutines.
+// Charts collects the charts of a bundle in an image layout, each as a manifest with its referrers. Many goroutines may use it at
+// once, except to add packaged charts.
 type Charts struct {
 	store  *layouts.Store
 	dir    string
@@ -50,7 +50,7 @@ type Charts struct {
 	naming  sync.Mutex
 }
 
-// NewCharts returns an empty collection, which is kept in a directory that is made by a scratch. Archives have the limits.
+// NewCharts returns an empty collection in a new directory of the scratch. Archives are checked against the limits.
 func NewCharts(scratch *store.Scratch, l chart.Limits) (*Charts, error) {
 	dir, err := scratch.Dir()
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Charts) Source(ctx context.Context) (*Source, error) {
 	return newSource(ctx, c.store, c.store, func() {})
 }
 
-// Refused records that a source does not say whether it has a file. Several goroutines may call it.
+// Refused records that a source refused to answer whether it has a file. Several goroutines may call it.
 func (c *Charts) Refused(what string, err error) {
 	c.refused.Store(fmt.Sprintf("%s is not carried, if there is one: %v", what, err), true)
 }
@@ -84,8 +84,8 @@ func (c *Charts) Missing() (lines []string) {
 	return lines
 }
 
-// Image adds what a registry has under a digest, with all that refers to it: what the registry lists as such, and what cosign
-// stores under tags that are made of the digest.
+// Image adds the artifact that a registry has under a digest, with the referrers that the registry lists and the artifacts that
+// cosign stores under tags made of the digest.
 func (c *Charts) Image(ctx context.Context, from *remote.Repository, d digest.Digest, tag string) error {
 	n := Name{RepositoryOf(from.Reference.Registry + "/" + from.Reference.Repository), tag, d}
 	_, err := c.copied.Do(ctx, n, func() (struct{}, error) { return struct{}{}, c.image(ctx, from, n) })
@@ -124,7 +124,7 @@ func (c *Charts) image(ctx context.Context, from *remote.Repository, n Name) err
 	return nil
 }
 
-// referrers are what a registry lists as such, page by page: a list may have no end.
+// referrers returns the referrers that a registry lists. It reads the list page by page, which may have no end.
 func referrers(ctx context.Context, from content.ReadOnlyGraphStorage, d ocispec.Descriptor) (found []ocispec.Descriptor, err error) {
 	err = from.(registry.ReferrerLister).Referrers(ctx, d, "", func(page []ocispec.Descriptor) error {
 		if found = append(found, page...); len(found) > maxReferrers {
@@ -135,7 +135,7 @@ func referrers(ctx context.Context, from content.ReadOnlyGraphStorage, d ocispec
 	return found, err
 }
 
-// put gives something a name.
+// put tags a manifest with a name. A name that another manifest has is an error.
 func (c *Charts) put(ctx context.Context, d ocispec.Descriptor, n Name) error {
 	c.naming.Lock()
 	defer c.naming.Unlock()
@@ -145,9 +145,9 @@ func (c *Charts) put(ctx context.Context, d ocispec.Descriptor, n Name) error {
 	return c.store.Tag(ctx, d, n.String())
 }
 
-// Archive adds an archive of a chart, and its provenance file unless that is nil, as `helm push` would to a repository that is
-// called by a URL. Of charts that were packaged of files, another one with the same name and version has another tag: two branches
-// may have one each. One goroutine at a time may add these.
+// Archive adds an archive of a chart, and its provenance file unless that is nil, as `helm push` would to a repository with that
+// URL. Two packaged charts with the same name and version, as from two branches, get different tags. One goroutine at a time may
+// add packaged charts.
 func (c *Charts) Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte, packaged bool) error {
 	section := func() *io.SectionReader { return io.NewSectionReader(archive, 0, archive.Size()) }
 	metadata, _, err := chart.Check(section(), c.limits)
@@ -208,7 +208,7 @@ func (c *Charts) add(ctx context.Context, d ocispec.Descriptor, from io.Reader) 
 	return nil
 }
 
-// annotations are those that `helm push` writes, without the time.
+// annotations returns the annotations that `helm push` writes, without the time.
 func annotations(m *helmchart.Metadata) map[string]string {
 	var authors []string
 	for _, who := range m.Maintainers {

@@ -24,14 +24,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/work"
 )
 
-// A Name is what something that is carried is called, below the prefix of a mirror.
+// A Name is the name of an artifact in a bundle, and below the prefix of a mirror.
 type Name struct {
 	Repository string // the host and path of its source
-	Tag        string // "" for what is known by its digest alone
+	Tag        string // "" if only the digest is known
 	Digest     digest.Digest
 }
 
-// String is how the index of a layout calls it.
+// String returns the name as the index of a layout has it.
 func (n Name) String() string {
 	if n.Tag == "" {
 		return n.Repository + "@" + n.Digest.String()
@@ -42,7 +42,7 @@ func (n Name) String() string {
 // MarshalText implements encoding.TextMarshaler.
 func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// parseName reads what String wrote.
+// parseName parses the text that String returned for a name with this digest.
 func parseName(text string, d digest.Digest) (Name, error) {
 	n := Name{Repository: strings.TrimSuffix(text, "@"+d.String()), Digest: d}
 	if i := strings.LastIndexByte(n.Repository, ':'); i >= 0 {
@@ -61,8 +61,8 @@ func isRepository(name string) bool {
 
 var noName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9._-]+|[._-]{2,}`) })
 
-// RepositoryOf is the name of a repository for what is at a URL: its host and path, as far as registries take them. A port
-// follows its host behind an underscore.
+// RepositoryOf returns the name of a repository for a URL: its host and path, without characters that registries refuse. A
+// port follows its host after an underscore.
 func RepositoryOf(url string) string {
 	if _, rest, found := strings.Cut(url, "://"); found {
 		url = rest
@@ -82,15 +82,15 @@ func RepositoryOf(url string) string {
 	return strings.Join(parts, "/")
 }
 
-// A Source has what is mirrored.
+// A Source holds the artifacts to mirror.
 type Source struct {
 	oras.ReadOnlyGraphTarget
 
 	Names []Name // sorted
-	Close func() // closes the files that it has open
+	Close func() // closes its open files
 }
 
-// newSource makes a source of an image layout, which lists its own tags.
+// newSource makes a source of an image layout, whose tags are the names.
 func newSource(ctx context.Context, from oras.ReadOnlyGraphTarget, list registry.TagLister, end func()) (*Source, error) {
 	s := &Source{from, nil, end}
 	tags, err := registry.Tags(ctx, list)
@@ -108,10 +108,10 @@ func newSource(ctx context.Context, from oras.ReadOnlyGraphTarget, list registry
 	return s, err
 }
 
-// A Copy is what became of something that is mirrored. Its fields are part of the contract.
+// A Copy is the result of mirroring one artifact. Its fields are part of the contract.
 type Copy struct {
 	Name      Name          `json:"source"`
-	Reference string        `json:"reference"` // what it is called in the registry
+	Reference string        `json:"reference"` // its name in the registry
 	Digest    digest.Digest `json:"digest"`
 	State     string        `json:"state"` // one of the constants below
 	Err       error         `json:"-"`
@@ -119,27 +119,27 @@ type Copy struct {
 
 // The states of a copy.
 const (
-	Present = "present" // with all that refers to it: nothing was sent
+	Present = "present" // with its referrers: nothing was sent
 	Copied  = "copied"
-	Moved   = "moved" // its tag named something else before
+	Moved   = "moved" // its tag named another digest before
 	Failed  = "failed"
 )
 
-// MirrorOptions say how copies are made.
+// MirrorOptions holds the options of [Mirror].
 type MirrorOptions struct {
 	To    string // the oci:// URL of the mirror
 	Limit int    // repositories at a time
-	Dry   bool   // nothing is sent, and the copies say what would be
-	// Many goroutines call these. Remote is a repository below the prefix of the mirror, and Retry tries again what failed for a
-	// reason that may pass.
+	Dry   bool   // nothing is sent, and the copies have the state that they would have
+	// Many goroutines call these at once. Remote returns a repository below the prefix of the mirror. Retry calls try, again if it
+	// failed for a reason that may pass.
 	Remote   func(repository string) (*remote.Repository, error)
 	Retry    func(ctx context.Context, try func(context.Context) error) error
 	Started  func(Name)
 	Finished func(*Copy)
 }
 
-// Mirror copies everything into a registry, with all that refers to it. What the registry has is not sent again. A tag is set
-// when all that it names is there. It returns what became of everything, in the order of the names.
+// Mirror copies all artifacts of a source with their referrers into a registry. Blobs that the registry has are not sent again.
+// A tag is set after its manifest and the referrers are there. It returns a copy for each name, in their order.
 func Mirror(ctx context.Context, from *Source, o MirrorOptions) []*Copy {
 	var repositories [][]*Copy // copies of one share what refers to them
 	for i, n := range from.Names {
@@ -159,7 +159,7 @@ func Mirror(ctx context.Context, from *Source, o MirrorOptions) []*Copy {
 	return slices.Concat(repositories...)
 }
 
-// Below is where a mirror has what comes from a repository, below its prefix. What is there already stays where it is.
+// Below returns the repository below the prefix of a mirror for a repository. A repository of the mirror itself keeps its place.
 func Below(mirror, repository string) string {
 	return strings.TrimPrefix(repository, RepositoryOf(mirror)+"/")
 }
@@ -180,7 +180,7 @@ func (c *Copy) mirror(ctx context.Context, from *Source, o MirrorOptions) {
 	}
 }
 
-// try makes one attempt. What an earlier one sent is found there.
+// try makes one attempt to copy. It does not send again the blobs that an earlier attempt sent.
 func (c *Copy) try(ctx context.Context, from *Source, repo *remote.Repository, dry bool) error {
 	root, err := from.Resolve(ctx, c.Digest.String())
 	if err != nil {
@@ -218,7 +218,7 @@ func (c *Copy) try(ctx context.Context, from *Source, repo *remote.Repository, d
 	return repo.PushReference(ctx, root, bytes.NewReader(text), c.Name.Tag)
 }
 
-// unwritten is a repository that takes everything and keeps nothing.
+// unwritten is a repository that accepts every push and discards it.
 type unwritten struct{ content.ReadOnlyStorage }
 
 // Push implements content.Pusher.

@@ -26,14 +26,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Write makes a bundle of the charts, a lock, and what a cache has: a file or, with directory, a directory that is not there or
-// empty, on the file system of the charts. It appears whole or not at all, and nothing can be added after. Equal contents give
-// equal bytes. What a base has is named, and left out, manifests excepted. It returns how many bytes the files in it have.
+// Write makes a bundle of the charts, a lock and the contents of a cache: a file or, with directory, a directory that is missing
+// or empty, on the file system of the charts. The bundle appears whole or not at all, and the charts cannot be used after. Equal
+// contents give equal bytes. Blobs of a base, except manifests, are listed and left out. It returns the size of all files in bytes.
 func (c *Charts) Write(ctx context.Context, name string, directory bool, lock []byte, from *cache.Cache, on Base) (size int64, err error) {
 	if err := c.complete(ctx, lock, from, on); err != nil {
 		return 0, err
 	}
-	// The index comes last: a file that is cut off has none.
+	// The index comes last: a file that was cut off lacks it.
 	var files []*tar.Header
 	for _, name := range append(c.blobs(), ocispec.ImageLayoutFile, indexName, ocispec.ImageIndexFile) {
 		info, err := os.Stat(c.path(name))
@@ -55,7 +55,7 @@ func (c *Charts) Write(ctx context.Context, name string, directory bool, lock []
 
 func (c *Charts) path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
 
-// complete adds all that makes a bundle of the charts.
+// complete adds the contents of the cache, the lock and both indexes to the layout of the charts.
 func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, on Base) error {
 	of := c.blobs()
 	charts, err := c.manifests()
@@ -90,7 +90,7 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 	if err != nil {
 		return err
 	}
-	// What charts have is listed in a layer. As layers they would lead from each chart to the bundle, which tools would copy with it.
+	// A layer lists the blobs of the charts. Were they layers, tools that copy a chart with its referrers would copy the bundle too.
 	err = errors.Join(layer(c.addBytes(ctx, lockType, lock)), layer(c.addBytes(ctx, contentsType, []byte(strings.Join(of, "\n")))))
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (c *Charts) complete(ctx context.Context, lock []byte, from *cache.Cache, o
 	return errors.Join(err, os.WriteFile(c.path(ocispec.ImageIndexFile), text, 0o666), os.Remove(c.path("ingest")))
 }
 
-// stand takes out what a base has, manifests of charts excepted, and returns the configuration that says so.
+// stand removes the blobs of a base, except manifests of charts, and returns the configuration that lists them.
 func (c *Charts) stand(ctx context.Context, on Base, charts []ocispec.Descriptor) (ocispec.Descriptor, error) {
 	if on.Bundle == "" {
 		return c.addBytes(ctx, ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data)
@@ -162,7 +162,7 @@ type indexEntry struct {
 	Digest string   `json:"digest"`
 }
 
-// chart is the entry of a manifest, nil for what is no chart.
+// chart returns the entry of a manifest, or nil if the manifest is not a chart.
 func (c *Charts) chart(ctx context.Context, d ocispec.Descriptor) (*indexEntry, error) {
 	var m ocispec.Manifest
 	if err := decode(&m)(c.store.Fetch(ctx, d)); err != nil {
@@ -177,7 +177,7 @@ func (c *Charts) chart(ctx context.Context, d ocispec.Descriptor) (*indexEntry, 
 	return e, decode(e.Metadata)(c.store.Fetch(ctx, m.Config))
 }
 
-// manifests are those of the charts as the index of the bundle has them: each under its names, then what refers to them.
+// manifests returns the descriptors for the index of the bundle: first the manifests with a name, then their referrers.
 func (c *Charts) manifests() ([]ocispec.Descriptor, error) {
 	if err := c.store.SaveIndex(); err != nil {
 		return nil, err
@@ -194,12 +194,12 @@ func (c *Charts) manifests() ([]ocispec.Descriptor, error) {
 	return index.Manifests, nil
 }
 
-// sortKey has names, which are in lower case, before digests.
+// sortKey returns a key that sorts names, which are in lower case, before digests.
 func sortKey(d ocispec.Descriptor) string {
 	return cmp.Or(d.Annotations[ocispec.AnnotationRefName], "~"+d.Digest.String())
 }
 
-// archive writes files of the layout into a new archive.
+// archive writes files of the layout into a new tar archive.
 func (c *Charts) archive(ctx context.Context, name string, files []*tar.Header) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
@@ -234,7 +234,7 @@ func digestOf(blob string) digest.Digest {
 	return digest.Digest(path.Base(path.Dir(blob)) + ":" + path.Base(blob))
 }
 
-// blobs are the names of all that is in the layout, sorted.
+// blobs returns the names of all blobs in the layout, sorted.
 func (c *Charts) blobs() []string {
 	names, _ := fs.Glob(os.DirFS(c.dir), path.Join(ocispec.ImageBlobsDir, "*", "*")) // an error is about the pattern
 	return names
