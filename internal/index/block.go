@@ -2,10 +2,10 @@ package index
 
 import "math"
 
-// maxDepth is how deep collections are recognised. The full parser goes deeper.
+// maxDepth is the depth to which collections are recognised. The full parser goes deeper.
 const maxDepth = 64
 
-// mode is what the next line is.
+// mode is the state in which the scanner reads the next line.
 type mode uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	modeEnded                 // after the end of the document
 )
 
-// pending is what has been announced and is still to come; if it does not, it is null.
+// pending is the kind of node that the scanner expects next. If the node is missing, its value is null.
 type pending uint8
 
 const (
@@ -27,7 +27,7 @@ const (
 	pendItem  // after a dash
 )
 
-// role is what a collection is for.
+// role is the role of a collection in an index.
 type role uint8
 
 const (
@@ -47,7 +47,7 @@ type frame struct {
 	keys     keySet
 }
 
-// A scanner reads the lines of a YAML index. Whatever it is not sure about it calls strange; everything else it reads
+// A scanner reads the lines of a YAML index. It marks lines of which it is not sure as strange, and reads all other lines
 // exactly as the full YAML parser does.
 type scanner struct {
 	frames []frame
@@ -62,14 +62,14 @@ type scanner struct {
 	blanks int  // widest blank line before the first line of a block scalar
 	indent int  // of the block scalar or strange region; 0 if not known yet
 
-	field  string // top-level key, if it is one that matters
+	field  string // top-level key, if it is apiVersion or entries
 	start  int64  // of the top-level key's line
 	layout layout
 	record *recorder // nil while only looking for charts
 	fatal  error
 }
 
-// listed is what a chart's value is.
+// listed is the kind of a chart's value.
 type listed uint8
 
 const (
@@ -78,17 +78,17 @@ const (
 	listedNot // neither, so this is no chart
 )
 
-// A chart is one of an index. There may be a million of them.
+// A chart is the position of a chart in an index. An index may have a million charts.
 type chart struct {
 	start, end int64  // YAML: of the lines from the key on; JSON: from the end of the key on
-	name       int64  // where it ends in layout.names; see layout.name
+	name       int64  // the end of the name in layout.names; see layout.name
 	length     uint32 // of the name
 	items      uint32
 	listed     listed
 	strange    bool // to be read by the full parser
 }
 
-// layout is what a scan found.
+// layout is the result of a scan.
 type layout struct {
 	apiVersion bool
 	charts     []chart
@@ -114,7 +114,7 @@ func newScanner() *scanner {
 
 func (s *scanner) top() *frame { return &s.frames[len(s.frames)-1] }
 
-// line reads one line without its line feed. It says whether it wants more.
+// line reads one line without its line feed. It reports whether it needs more lines.
 func (s *scanner) line(line []byte, long bool) bool {
 	s.lines++
 	if n := len(line); n > 0 && line[n-1] == '\r' {
@@ -159,7 +159,7 @@ func skipSpaces(line []byte, i int) int {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// blankAt says whether a token ends before line[i].
+// blankAt reports whether a token ends before line[i].
 func blankAt(line []byte, i int) bool { return i >= len(line) || isBlank(line[i]) }
 
 // structure reads a line that begins with a token.
@@ -189,7 +189,7 @@ func (s *scanner) structure(line []byte, col int) {
 	s.node(line, col)
 }
 
-// marker handles what is special at the beginning of a line.
+// marker handles directives and document markers, and reports whether the line is one.
 func (s *scanner) marker(line []byte) bool {
 	if line[0] == '%' {
 		s.giveUp()
@@ -234,7 +234,7 @@ func (s *scanner) close() {
 	}
 }
 
-// null makes what is pending a null.
+// null records a null for a pending value.
 func (s *scanner) null() {
 	if s.pend != pendNothing && s.inEntry() {
 		s.record.scalar(kindNull, nil)
@@ -295,7 +295,7 @@ func (s *scanner) beginList(top *frame) bool {
 	return true
 }
 
-// chartLevel says whether the value that comes is that of a chart.
+// chartLevel reports whether the next value is a chart's.
 func (s *scanner) chartLevel() bool {
 	top := s.top()
 	return top.role == roleEntries && !top.indented
@@ -407,7 +407,7 @@ func (s *scanner) push(col int, r role) {
 	s.frames = append(s.frames, frame{indent: col, role: r, inTree: s.inEntry(), keys: s.keys.open()})
 }
 
-// named notes a key that means something.
+// named records a key if it is a field of an entry, a chart or a top-level key.
 func (s *scanner) named(top *frame, key []byte) {
 	switch {
 	case s.inEntry():
@@ -438,7 +438,7 @@ func (s *scanner) finish(end int64) {
 	s.close()
 }
 
-// fail ends the scan with an error, if it is sure.
+// fail ends the scan with an error, unless a strange region makes the error uncertain.
 func (s *scanner) fail(err error) {
 	if len(s.layout.strange) > 0 {
 		s.giveUp() // it may be text in a string of a strange region

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// cleanLine says whether a line has only characters that YAML allows and that do not break it: none of the control
-// characters but tabs, no byte order mark, and none of the line breaks that only YAML knows.
+// cleanLine reports whether a line has only characters that YAML allows and that do not break the line: no control
+// characters except tabs, no byte order mark, and no line breaks that only YAML knows.
 func cleanLine(line []byte) bool {
 	ascii := true
 	for _, c := range line {
@@ -27,7 +27,7 @@ func cleanRunes(line []byte) bool {
 	return bytes.IndexFunc(line, forbidden) < 0
 }
 
-// forbidden are the characters beyond ASCII that a line may not have.
+// forbidden reports whether a line may not have a character beyond ASCII.
 func forbidden(r rune) bool {
 	return r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe || r == 0xffff
 }

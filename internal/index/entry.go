@@ -6,7 +6,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// A verdict is what becomes of an entry.
+// A verdict is the result of judging an entry.
 type verdict uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 // taken for a digest.
 const unquotedDigest = resolve.UnquotedDigest
 
-// reader makes candidates of trees.
+// A reader makes a candidate of each tree.
 type reader struct {
 	tree
 	meta metadata
@@ -51,7 +51,7 @@ func (r *reader) candidate() (resolve.Candidate, verdict) {
 	return c, keep
 }
 
-// field reads one field of the entry. Names are matched as written; what Helm does not know is not looked at.
+// field reads one field of the entry. Names are matched as written; fields that Helm does not know are ignored.
 func (r *reader) field(c *resolve.Candidate, n *node) {
 	switch string(r.bytes(n.key)) {
 	case "name":
@@ -145,7 +145,7 @@ func (r *reader) list(n *node) []string {
 	return list
 }
 
-// time is zero when it cannot be read: it only decides between versions of equal precedence.
+// time returns the zero time for an invalid one: it only decides between versions of equal precedence.
 func (r *reader) time(n *node) (t time.Time) {
 	if n.kind != kindString {
 		return t

@@ -15,14 +15,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// The words are Helm's.
+// The first two messages are Helm's.
 var (
 	errEmpty        = errors.New("empty index.yaml file")
 	errNoAPIVersion = errors.New("no API version specified")
 	errUnknownChart = &finding.Problem{Text: "no chart name found", Err: fs.ErrNotExist}
 )
 
-// Offsets says where in an index each chart is. It is made by [Scan].
+// Offsets holds the position of each chart in an index. [Scan] returns it.
 type Offsets struct {
 	layout
 	size int64
@@ -33,16 +33,16 @@ type Offsets struct {
 	parsed map[string]versions // of an index that was read by the full parser
 }
 
-// Check finishes what a single pass cannot do: syntax that Scan did not recognise is read again, by the full YAML parser.
-// An index that Scan recognised altogether costs nothing. The error is one of the index, as Scan's, or one of reading r,
-// which has the bytes that were scanned.
+// Check reads syntax that Scan did not recognise again, with the full YAML parser. It costs nothing if Scan recognised the
+// whole index. The error is one of the index, as Scan's, or one of reading r, which has the bytes that were scanned. Many
+// goroutines may call it at once.
 func (o *Offsets) Check(r io.ReaderAt) error {
 	o.once.Do(func() { o.err = o.judgeUncertain(r) })
 	return o.err
 }
 
-// An Index gives the charts of an index that was scanned. It reads the file as long as it is used, and changes nothing. It
-// is safe for use by many goroutines.
+// An Index returns the charts of a scanned index. It reads from the file with every call. Many goroutines may use it at
+// once.
 type Index struct {
 	r       io.ReaderAt
 	offsets *Offsets
@@ -52,8 +52,7 @@ type Index struct {
 func Open(r io.ReaderAt, o *Offsets) *Index { return &Index{r, o} }
 
 // Candidates returns the versions of a chart, in the order of the index, and how many entries were dropped because Helm
-// would not accept them. A chart that is not there is an error matching fs.ErrNotExist; one without a single version is
-// not an error.
+// would not accept them. A missing chart is an error matching fs.ErrNotExist; a chart without versions is not an error.
 func (i *Index) Candidates(chart string) (c []resolve.Candidate, dropped int, err error) {
 	if err := i.offsets.Check(i.r); err != nil {
 		return nil, 0, err

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxJSONDepth is how deep Go's JSON decoder goes. What is deeper is no JSON to it.
+	// maxJSONDepth is the depth to which Go's JSON decoder reads. It refuses deeper input.
 	maxJSONDepth = 10000
-	// maxToken bounds a string of a JSON index in bytes: the decoder keeps one at a time.
+	// maxToken is the limit, in bytes, of a string in a JSON index: the decoder keeps one at a time.
 	maxToken = 2 * maxEntryText
 )
 
 var errLongToken = fmt.Errorf("a string in the index has more than %d bytes", maxToken)
 
-// A jsonReader reads a JSON index, a token at a time. What is not JSON may still be YAML, so that is no error here.
+// A jsonReader reads a JSON index, a token at a time. Invalid JSON is not an error, as it may still be YAML.
 type jsonReader struct {
 	*json.Decoder
 	from   io.Reader
@@ -38,7 +38,7 @@ func newJSONReader(from io.Reader) *jsonReader {
 	return j
 }
 
-// Read is for the decoder.
+// Read implements io.Reader, for the decoder. It refuses strings longer than maxToken.
 func (j *jsonReader) Read(p []byte) (int, error) {
 	if j.read-j.InputOffset() > maxToken {
 		j.fatal = errLongToken
@@ -109,7 +109,7 @@ func (j *jsonReader) chart(name string) (ok bool) {
 	return ok
 }
 
-// jsonCandidates reads a chart.
+// jsonCandidates reads the versions of a chart, and returns how many were dropped.
 func jsonCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
 	rec := &recorder{out: make([]resolve.Candidate, 0, c.items)}
 	w := newWindow(io.NewSectionReader(r, c.start, c.end-c.start), c.end-c.start+1)
@@ -142,7 +142,7 @@ func (j *jsonReader) value(depth int) bool {
 	return err == nil && j.rest(token, depth)
 }
 
-// rest reads what belongs to a token that begins a value.
+// rest reads the rest of the value that a token begins.
 func (j *jsonReader) rest(token json.Token, depth int) bool {
 	switch token := token.(type) {
 	case json.Delim:
@@ -180,7 +180,7 @@ func (j *jsonReader) collection(opening json.Delim, depth int) (ok bool) {
 	return j.object(depth, func(string) bool { return j.value(depth + 1) })
 }
 
-// object reads from behind the opening brace to the closing one.
+// object reads from after the opening brace to the closing one.
 func (j *jsonReader) object(depth int, value func(key string) bool) bool {
 	set := j.keys.open()
 	defer j.keys.close(&set)
@@ -204,7 +204,7 @@ func (j *jsonReader) object(depth int, value func(key string) bool) bool {
 	})
 }
 
-// array reads from behind the opening bracket to the closing one.
+// array reads from after the opening bracket to the closing one.
 func (j *jsonReader) array(depth int, item func() bool) bool {
 	if depth > maxJSONDepth {
 		return false

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// fewKeys is how many keys of a mapping are compared one by one.
+// fewKeys is the number of keys of a mapping that are compared one by one.
 const fewKeys = 24
 
-// keyStack holds the hashes of the keys of all mappings that are open, the innermost one's last. Hashes with a random seed
-// stand for the keys: in a mapping with a million keys, two are alike by chance once in 30 million indexes.
+// A keyStack holds the hashes of the keys of all open mappings, the innermost mapping's last. Hashes with a random seed
+// replace the keys: in a mapping with a million keys, two hashes are equal by chance once in 30 million indexes.
 type keyStack struct {
 	seed   maphash.Seed
 	hashes []uint64
@@ -25,10 +25,10 @@ func newKeyStack() *keyStack { return &keyStack{seed: maphash.MakeSeed()} }
 
 func (k *keyStack) open() keySet { return keySet{from: len(k.hashes)} }
 
-// close forgets a set and those that were opened after it.
+// close removes a set and all sets that were opened after it.
 func (k *keyStack) close(s *keySet) { k.hashes = k.hashes[:s.from] }
 
-// add adds a key to the innermost set. It says whether the key is new.
+// add adds a key to the innermost set. It reports whether the key is new.
 func (k *keyStack) add(s *keySet, key []byte) bool {
 	hash := maphash.Bytes(k.seed, key)
 	if slices.Contains(k.hashes[s.from:], hash) || s.more[hash] {

@@ -45,7 +45,7 @@ func (s *scanner) continueBlock(line []byte, col int) {
 	}
 }
 
-// flow reads a list or mapping in flow style, if it is an empty one or a short list of simple scalars.
+// flow reads an empty list or mapping in flow style, or a short list of simple scalars. It returns false for other values.
 func (s *scanner) flow(line []byte, i int) bool {
 	opening, k := line[i], kindMap
 	if opening == '[' {
@@ -73,10 +73,10 @@ func (s *scanner) flow(line []byte, i int) bool {
 	return true
 }
 
-// maxFlow is how many items a list in flow style may have to be recognised.
+// maxFlow is the number of items up to which a list in flow style is recognised.
 const maxFlow = 16
 
-// flowItems reads what is inside the brackets, as it is written, up to the closing one.
+// flowItems returns the items inside the brackets as written, quotes included, and the position after the closing bracket.
 func flowItems(line []byte, i int, opening byte) (items [][]byte, end int, ok bool) {
 	i = skipSpaces(line, i)
 	if i < len(line) && line[i] == opening+2 { // "[" and "]", "{" and "}" are two apart
@@ -104,7 +104,7 @@ func flowItems(line []byte, i int, opening byte) (items [][]byte, end int, ok bo
 	return nil, 0, false
 }
 
-// flowItem finds the end of the simple scalar at i, or is negative.
+// flowItem returns the end of the simple scalar at i, or a negative number if the scalar is not simple.
 func flowItem(line []byte, i int) int {
 	if i == len(line) {
 		return -1

@@ -8,7 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// versions is what an index says about one chart.
+// versions holds the entries of one chart.
 type versions struct {
 	known      bool // a list, or a null, which is an empty one
 	candidates []resolve.Candidate
@@ -123,7 +123,7 @@ func (w *nodeReader) fill(n *yaml.Node) {
 	}
 }
 
-// enter says that what follows may be read more often than it is written.
+// enter records that the values below an alias may be read more often than they are written, until leave is called.
 func (w *nodeReader) enter(n *yaml.Node) (leave func()) {
 	if n.Kind != yaml.AliasNode {
 		return func() {}
@@ -132,7 +132,7 @@ func (w *nodeReader) enter(n *yaml.Node) (leave func()) {
 	return func() { w.within-- }
 }
 
-// count counts a value with its text, and says whether there may be more.
+// count counts a value with its text, and reports whether more values are allowed.
 func (w *nodeReader) count(text int) bool {
 	if w.within > 0 {
 		w.aliased += 1 + text/aliasedText
@@ -143,8 +143,8 @@ func (w *nodeReader) count(text int) bool {
 	return w.err == nil && !w.full
 }
 
-// pairs calls do for each pair of a mapping, those of its merge keys last. A key that is there already is not taken from
-// a merge key.
+// pairs calls do for each pair of a mapping, and then for the pairs of its merge keys, except for keys that it has
+// already.
 func (w *nodeReader) pairs(n *yaml.Node, do func(key string, value *yaml.Node)) {
 	var seen map[string]bool
 	w.walk(n, func(merging bool, key string, value *yaml.Node) {
@@ -181,7 +181,7 @@ func (w *nodeReader) walk(n *yaml.Node, do func(merging bool, key string, value 
 	w.merged(merges, func(key string, value *yaml.Node) { do(true, key, value) })
 }
 
-// merged visits the pairs of mappings that are merged, the first one's before the next one's.
+// merged visits the pairs of merged mappings, mapping by mapping.
 func (w *nodeReader) merged(list []*yaml.Node, do func(key string, value *yaml.Node)) {
 	for _, n := range list {
 		if !w.count(0) {
@@ -196,7 +196,7 @@ func (w *nodeReader) merged(list []*yaml.Node, do func(key string, value *yaml.N
 	}
 }
 
-// own visits the pairs that a mapping has itself, and returns the mappings that it merges.
+// own visits the pairs of a mapping without its merge keys, and returns the mappings that it merges.
 func (w *nodeReader) own(n *yaml.Node, do func(key string, value *yaml.Node)) (merges []*yaml.Node) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
@@ -215,7 +215,7 @@ func (w *nodeReader) own(n *yaml.Node, do func(key string, value *yaml.Node)) (m
 	return merges
 }
 
-// nodeKind is the type of the value that a node stands for.
+// nodeKind returns the type of a node's value. It follows an alias.
 func nodeKind(n *yaml.Node) kind {
 	n = target(n)
 	switch {

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// maxParsed bounds what the full parser is given, in marks: line ends, colons, commas and the like. A node takes
+	// maxParsed bounds the input of the full parser, in marks: line ends, colons, commas and the like. A node takes
 	// some 200 bytes and needs a mark, so the parser needs at most some 450 MiB. A YAML index of 20 MiB has one and
-	// a half million.
+	// a half million marks.
 	maxParsed = 2 << 20
 
-	// maxAliased bounds how many values are reached through aliases and merge keys. Every aliasedText bytes of a
-	// value count as one more.
+	// maxAliased bounds the number of values reached through aliases and merge keys. Every aliasedText bytes of a
+	// value count as one more value.
 	maxAliased  = 4 << 20
 	aliasedText = 32
 
@@ -38,7 +38,7 @@ var (
 	errMerge           = errors.New("a merge key needs a mapping or a list of mappings")
 )
 
-// parse reads YAML with the full parser. The node is nil if there is nothing but comments.
+// parse reads YAML with the full parser. The node is nil if the input has only comments.
 func parse(r io.Reader) (root *yaml.Node, err error) {
 	defer func() {
 		// The parser is known to panic on some malformed input; that is an error of the input.
@@ -63,7 +63,7 @@ func parse(r io.Reader) (root *yaml.Node, err error) {
 	return document.Content[0], nil
 }
 
-// marksReader counts what can start a node, and stops before the parser has built too many.
+// A marksReader counts the marks that can start a node, and stops before the parser has built too many nodes.
 type marksReader struct {
 	r     io.Reader
 	last  byte
@@ -82,7 +82,7 @@ func (m *marksReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// marks is how many nodes may begin with a character.
+// marks returns how many nodes may begin with a character.
 func (m *marksReader) marks(c byte) (n int) {
 	switch c {
 	case ',':
@@ -108,13 +108,13 @@ func isWord(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// checkNode applies the rules for every mapping of an index.
+// checkNode checks every mapping for duplicate keys, invalid merge keys and its size, and anchors that contain themselves.
 func checkNode(root *yaml.Node) error {
 	c := nodeChecker{open: map[*yaml.Node]bool{}}
 	return c.check(root)
 }
 
-// nodeChecker knows the anchors of the nodes that it is inside of.
+// A nodeChecker holds the anchored nodes around the node that it checks.
 type nodeChecker struct{ open map[*yaml.Node]bool }
 
 func (c *nodeChecker) check(n *yaml.Node) error {
@@ -162,7 +162,7 @@ func (c *nodeChecker) keys(n *yaml.Node) error {
 	return nil
 }
 
-// target follows an alias.
+// target returns the node of an alias, and any other node itself.
 func target(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -187,7 +187,7 @@ func mergeable(n *yaml.Node) bool {
 	return true
 }
 
-// duplicateKey is the error of a key that occurs twice in one mapping. The line is 0 if it is not known.
+// duplicateKey returns the error of a key that occurs twice in one mapping. The line is 0 if it is not known.
 func duplicateKey(key string, line int) error {
 	if line == 0 {
 		return fmt.Errorf("key %q already set in map", key)

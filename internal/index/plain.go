@@ -2,8 +2,8 @@ package index
 
 import "go.yaml.in/yaml/v3"
 
-// plainKind is the type of a plain (unquoted) YAML scalar. Helm reads YAML 1.1, where yes, no, on and off are booleans
-// and a timestamp is a string where one is expected; the rest is what the YAML parser says.
+// plainKind returns the type of a plain (unquoted) YAML scalar. Helm reads YAML 1.1, where yes, no, on and off are
+// booleans and a timestamp is a string where a string is expected; the YAML parser decides about numbers.
 func plainKind(text []byte) kind {
 	if len(text) == 0 {
 		return kindNull
@@ -33,7 +33,7 @@ func numberKind(text string) kind {
 	return tagKind(scalar.ShortTag())
 }
 
-// tagKind is the type of a scalar with a YAML tag. An unknown tag makes a string, as it does for the YAML parser.
+// tagKind returns the type of a scalar with a YAML tag. An unknown tag makes a string, as it does for the YAML parser.
 func tagKind(tag string) kind {
 	switch tag {
 	case "!!null":

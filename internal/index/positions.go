@@ -7,14 +7,14 @@ import (
 	"io"
 )
 
-// positionsVersion is another one when Scan begins to see charts elsewhere in the same bytes, or to judge them otherwise.
+// positionsVersion changes when Scan finds other charts or positions in the same bytes, or judges them differently.
 const positionsVersion = 4
 
-// ErrAltered is a chart whose lines are not those that its position was made for.
+// ErrAltered reports that the lines of a chart differ from the lines that its position was made for.
 var ErrAltered = errors.New("the index is not the one that the positions of its charts were made for")
 
-// Positions say where in an index each chart is, for a later process. They are made by [Offsets.Positions], for the bytes
-// with one digest.
+// Positions holds the position of each chart in an index, for a later process. [Offsets.Positions] makes it for the bytes
+// of one index.
 type Positions struct {
 	Version int        `json:"version"`
 	Size    int64      `json:"size"` // of the index
@@ -22,7 +22,7 @@ type Positions struct {
 	Charts  []Position `json:"charts"`
 }
 
-// A Position is that of one chart.
+// A Position is the position of one chart.
 type Position struct {
 	Name   string `json:"name"`
 	Start  int64  `json:"start"`
@@ -32,12 +32,12 @@ type Position struct {
 	Sum    []byte `json:"sum"` // SHA-256 of the bytes from Start to End
 }
 
-// Len returns how many charts there are, as far as Scan has recognised them.
+// Len returns the number of charts that Scan has recognised.
 func (o *Offsets) Len() int { return len(o.charts) }
 
-// Positions returns where the charts are, with the digests of their lines: r has the bytes that were scanned, and that have
-// passed [Offsets.Check]. It is false for an index of which the full parser reads
-// anything: how long that takes depends on more than the size of a chart.
+// Positions returns the positions of the charts, with the digests of their lines. It reads the scanned bytes from r, and
+// calls [Offsets.Check] first. It returns false for an invalid index, and for an index with a chart that the full parser
+// has to read: how long that takes depends on more than the size of the chart.
 func (o *Offsets) Positions(r io.ReaderAt) (*Positions, bool) {
 	if o.Check(r) != nil || o.whole {
 		return nil, false
@@ -67,9 +67,9 @@ func (c *chart) digest(r io.ReaderAt, buffer []byte) ([]byte, error) {
 	return h.Sum(nil), err
 }
 
-// Offsets returns what Scan would of an index of this size, which is not read. It is false for positions that are not those
-// of such an index, or are another version's. The lines of a chart are compared with their digest when they are read, and are
-// [ErrAltered] if they differ.
+// Offsets returns the offsets that Scan would return for an index of this size, without reading it. It returns false for
+// positions of another version, of an index of another size, and for invalid positions. When a chart is read, its lines are
+// compared with their digest; [ErrAltered] reports a difference.
 func (p *Positions) Offsets(size int64) (*Offsets, bool) {
 	if p.Version != positionsVersion || p.Size != size {
 		return nil, false
@@ -91,7 +91,7 @@ func (p *Positions) Offsets(size int64) (*Offsets, bool) {
 	return o, true
 }
 
-// intact compares the lines of a chart with their digest, if that is known.
+// intact compares the lines of a chart with their digest, if the digest is known. It returns ErrAltered if they differ.
 func (o *Offsets) intact(r io.ReaderAt, at int) error {
 	if o.sums == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// errChanged is an index that is no longer what was scanned.
+// errChanged reports that the index is no longer the one that was scanned.
 var errChanged = errors.New("the index has changed since it was scanned")
 
 // A recorder collects the entries of one chart.
@@ -41,7 +41,7 @@ func (r *recorder) finish() {
 	r.inside = false
 }
 
-// roughen makes the last value a string whose text is not known.
+// roughen makes the last value a string of unknown text, and counts size more bytes of text.
 func (r *recorder) roughen(size int) {
 	r.grow(size)
 	if n := len(r.nodes); n > 0 && !r.full {

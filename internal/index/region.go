@@ -1,13 +1,13 @@
 package index
 
-// A region is a part of the file that is left to the full parser: the line of a key and what belongs to it.
+// A region is a part of the file that is left to the full parser: the line of a key and the lines of its value.
 type region struct {
 	start, end int64
 	indent     int
 	chart      int // index into layout.charts, or -1
 }
 
-// strange leaves what surrounds a column of the line to the full parser: the chart, or the top-level key, or all.
+// strange leaves the chart around a column of the line, or the top-level key, or the whole file, to the full parser.
 func (s *scanner) strange(col int) {
 	switch {
 	case s.record != nil || len(s.frames) == 0:
@@ -32,7 +32,7 @@ func (s *scanner) openRegion(depth int, r region) {
 	s.layout.strange = append(s.layout.strange, r)
 }
 
-// leaveRegion ends a strange region at the line that cannot belong to it. The full parser has to agree later.
+// leaveRegion ends a strange region at a line outside of it, and reports whether it did. The full parser has to agree later.
 func (s *scanner) leaveRegion(line []byte) bool {
 	col := indentOf(line)
 	if col > s.indent || col == len(line) || line[col] == '#' ||

@@ -34,8 +34,8 @@ func (s *scanner) node(line []byte, col int) {
 	}
 }
 
-// findKey looks for a key at a column, and for what comes after its colon. A key that is found but not recognised is nil.
-// If there is a plain scalar instead, after is its end.
+// findKey looks for a key at a column, and returns the position after its colon. A key that is found but not recognised
+// is nil. If there is a plain scalar instead, after is its end.
 func findKey(line []byte, col int) (key []byte, after int, found bool) {
 	end := 0
 	switch c := line[col]; c {
@@ -79,7 +79,7 @@ func findKey(line []byte, col int) (key []byte, after int, found bool) {
 	return key, end + 1, true
 }
 
-// startsPlain says whether a plain scalar begins at i, in the way that nearly all do.
+// startsPlain reports whether a plain scalar begins at i with an ordinary character.
 func startsPlain(line []byte, i int) bool {
 	switch line[i] {
 	case '-':
@@ -90,7 +90,7 @@ func startsPlain(line []byte, i int) bool {
 	return true
 }
 
-// plainEnd finds the colon or the comment that ends the plain scalar at i, or the end of the line.
+// plainEnd returns the position of the colon or the comment that ends the plain scalar at i, or the end of the line.
 func plainEnd(line []byte, i int) (end int, colon bool) {
 	for j := i; ; j++ {
 		k := bytes.IndexByte(line[j:], ':')
@@ -107,7 +107,7 @@ func plainEnd(line []byte, i int) (end int, colon bool) {
 	}
 }
 
-// commentStart finds the comment that begins after i, or the end of the line.
+// commentStart returns the position of the comment that begins after i, or the end of the line.
 func commentStart(line []byte, i int) int {
 	for j := i; ; j++ {
 		k := bytes.IndexByte(line[j:], '#')
@@ -181,7 +181,7 @@ func (s *scanner) continuePlain(line []byte, col int) {
 	}
 }
 
-// scalar notes a scalar. It says whether it may be where it is.
+// scalar records a scalar. It returns false for a scalar other than null as the value of entries.
 func (s *scanner) scalar(kindOf func([]byte) kind, text []byte) bool {
 	s.pend = pendNothing
 	top := s.top()
@@ -202,7 +202,7 @@ func (s *scanner) scalar(kindOf func([]byte) kind, text []byte) bool {
 
 func quotedKind([]byte) kind { return kindString }
 
-// continued notes that the last scalar has one more line, of so many bytes.
+// continued records that the last scalar has another line, of size bytes. It returns false for apiVersion and entries.
 func (s *scanner) continued(size int) bool {
 	top := s.top()
 	switch {
@@ -216,8 +216,8 @@ func (s *scanner) continued(size int) bool {
 	return true
 }
 
-// closeQuote finds the quote that ends a scalar, from i on. It is -1 if that is not on this line, and -2 if there is an
-// escape that is not allowed.
+// closeQuote returns the position of the quote that ends a scalar, from i on. It returns notClosed if the quote is not on
+// this line, and badEscape for an invalid escape.
 func closeQuote(line []byte, i int, quote byte) int {
 	if quote == '\'' {
 		return closeSingle(line, i)
@@ -315,7 +315,7 @@ func (s *scanner) quoted(line []byte, i int) {
 	}
 }
 
-// endsLine says whether nothing but a comment comes after a value.
+// endsLine reports whether only a comment, or no text, comes after a value.
 func endsLine(line []byte, i int) bool {
 	rest := line[i:]
 	n := indentOf(rest)

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Scan reads an index to its end, once, while it is being downloaded or copied. What it recognises it judges here and
-// now: syntax, keys, apiVersion. What it does not recognise is judged by [Offsets.Check].
+// Scan reads an index to its end, once, while it is being downloaded or copied. It checks the syntax, the keys and
+// apiVersion of the parts that it recognises, and leaves the other parts to [Offsets.Check].
 func Scan(r io.Reader) (*Offsets, error) { return scanIndex(newWindow(r, maxLine)) }
 
 func scanIndex(w *window) (*Offsets, error) {
@@ -55,7 +55,7 @@ func startsObject(b []byte) bool {
 	return len(b) > 0 && b[0] == '{'
 }
 
-// scan reads lines to the end, or to where the scanner wants no more.
+// scan reads lines to the end, or until the scanner needs no more.
 func (s *scanner) scan(w *window) {
 	for {
 		line, long, ok := w.line()
@@ -81,7 +81,7 @@ func newOffsets(found *layout, size int64) *Offsets {
 	return o
 }
 
-// sort makes the charts ready to be looked up. The regions refer to the order before.
+// sort sorts the charts by name for lookups. The regions refer to the order before.
 func (o *Offsets) sort() {
 	slices.SortFunc(o.charts, func(a, b chart) int { return bytes.Compare(o.name(&a), o.name(&b)) })
 }

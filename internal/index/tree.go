@@ -1,7 +1,7 @@
 package index
 
 // Limits of one entry of a chart. The largest entries of public repositories have a few hundred values and some 200 KiB
-// of text; an entry beyond these limits is dropped like any other that no chart can have.
+// of text; an entry beyond these limits is dropped as an invalid one.
 const (
 	maxEntryValues = 1 << 17
 	maxEntryText   = 4 << 20
@@ -25,15 +25,15 @@ type span struct{ from, to int }
 // A node is a value in a tree.
 type node struct {
 	kind  kind
-	rough bool // a string whose text is not known, only that it is one
+	rough bool // a string of unknown text
 	key   span // in a mapping
 	text  span
 	child int32 // first one, 0 if none
 	next  int32 // sibling, 0 if none
 }
 
-// A tree is one entry of a chart as it was written, whichever syntax it was written in. Node 0 is the entry itself.
-// It is reused from entry to entry.
+// A tree is one entry of a chart, read from YAML or JSON. Node 0 is the entry itself. The tree is reused from entry to
+// entry.
 type tree struct {
 	nodes []node
 	text  []byte
@@ -50,15 +50,15 @@ func (t *tree) reset() {
 	t.key, t.size, t.full = span{}, 0, false
 }
 
-// setKey gives the key of the next value.
+// setKey sets the key of the next value.
 func (t *tree) setKey(key []byte) { t.key = t.keep(key) }
 
-// scalar adds a value that is no collection.
+// scalar adds a value that is not a collection.
 func (t *tree) scalar(k kind, text []byte) {
 	t.add(node{kind: k, text: t.keep(text)})
 }
 
-// begin opens a collection; end closes the last one opened.
+// begin opens a collection; end closes the innermost one.
 func (t *tree) begin(k kind) {
 	at := t.add(node{kind: k})
 	t.open = append(t.open, openNode{at: at})

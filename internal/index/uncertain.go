@@ -12,8 +12,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// judgeUncertain judges what Scan left open. Where the lines of a chart, or of another top-level key, are one pair of a mapping
-// in the eyes of the full parser too, and the next pair could follow, they mean the same inside the whole file: the parser
+// judgeUncertain checks the parts that Scan did not recognise. If the full parser also reads the lines of a chart, or of another
+// top-level key, as one pair of a mapping that another pair could follow, they mean the same inside the whole file: the parser
 // comes to them in the same state, and leaves them in the same state. Otherwise the whole file has to be parsed.
 func (o *Offsets) judgeUncertain(r io.ReaderAt) error {
 	if !o.whole {
@@ -46,10 +46,10 @@ func (o *Offsets) readAsJSON(r io.ReaderAt) (done bool, err error) {
 	return true, nil
 }
 
-// errNotAlone is a region that cannot be read without the rest of the file.
+// errNotAlone reports a region that cannot be read without the rest of the file.
 var errNotAlone = errors.New("the region does not stand alone")
 
-// maxRegions bounds the time that the full parser needs: two seconds.
+// maxRegions is the limit of regions. It bounds the time that the full parser needs to two seconds.
 const maxRegions = 100_000
 
 func (o *Offsets) judgeRegions(r io.ReaderAt) error {
@@ -91,7 +91,7 @@ func (c *chart) setEntries(value *yaml.Node) {
 	}
 }
 
-// parseRegion returns the value of the only key in a region. If a pair comes next, the parser has to see it as such.
+// parseRegion returns the value of the only key in a region. The parser has to read next, if given, as another pair.
 func parseRegion(r io.ReaderAt, start, end int64, next string) (*yaml.Node, error) {
 	root, err := parse(io.MultiReader(io.NewSectionReader(r, start, end-start), strings.NewReader(next)))
 	nodes := 2
@@ -108,7 +108,7 @@ func parseRegion(r io.ReaderAt, start, end int64, next string) (*yaml.Node, erro
 	return root.Content[1], nil
 }
 
-// parsedCandidates reads a chart with the full parser.
+// parsedCandidates reads the versions of a chart with the full parser, and returns how many were dropped.
 func parsedCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
 	value, err := parseRegion(r, c.start, c.end, "")
 	if err != nil {
@@ -119,7 +119,7 @@ func parsedCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error)
 	return v.candidates, v.dropped, cmp.Or(w.err, v.err)
 }
 
-// blockCandidates reads a chart in block style.
+// blockCandidates reads the versions of a chart in block style, and returns how many were dropped.
 func blockCandidates(r io.ReaderAt, c *chart) ([]resolve.Candidate, int, error) {
 	s := newScanner()
 	s.record = &recorder{out: make([]resolve.Candidate, 0, c.items)}

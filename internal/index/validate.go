@@ -11,7 +11,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// metadata is what Helm's rules for the metadata of a chart look at. A nil item is a null in the list.
+// metadata holds the fields that Helm's rules for the metadata of a chart check. A nil item is a null in the list.
 type metadata struct {
 	name, version, typ string
 	maintainers        []bool // whether the item is there
@@ -20,8 +20,8 @@ type metadata struct {
 
 type dependency struct{ name, alias string }
 
-// valid applies the rules by which Helm keeps or drops an entry of an index. An entry without apiVersion counts as
-// v1, so that is no rule here.
+// valid reports whether Helm keeps an entry of an index. An entry without apiVersion counts as v1, so apiVersion is not
+// checked.
 func (m *metadata) valid() bool {
 	if m.name == "" || m.name == "." || m.name == ".." || strings.Contains(m.name, "/") {
 		return false
@@ -32,8 +32,8 @@ func (m *metadata) valid() bool {
 	return slices.Contains([]string{"", "application", "library"}, m.typ) && !slices.Contains(m.maintainers, false) && validDependencies(m.dependencies)
 }
 
-// validDependencies does not mind a name or alias that occurs twice: repositories of JFrog lose the alias. Helm stops
-// looking there, so what comes after it is not judged.
+// validDependencies accepts a name or alias that occurs twice: repositories of JFrog lose the alias. Helm stops there, so
+// the dependencies after it are not checked.
 func validDependencies(list []*dependency) bool {
 	wrong := slices.IndexFunc(list, func(d *dependency) bool {
 		return d == nil || d.alias != "" && !aliasFormat().MatchString(d.alias)
@@ -55,7 +55,7 @@ func repeated(list []*dependency) bool {
 	return false
 }
 
-// sanitize makes every white space a space and takes out what cannot be printed, as Helm does.
+// sanitize replaces white space with spaces and removes unprintable characters, as Helm does.
 func sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

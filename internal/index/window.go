@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// maxLine is the longest line that is recognised, with its end. A longer one is left to the full parser.
+// maxLine is the limit, in bytes, of a line with its end. A longer line is left to the full parser.
 const maxLine = 1 << 20
 
 // A window is the part of a stream that is in memory.
@@ -16,7 +16,7 @@ type window struct {
 	at     int64 // offset of the next line
 }
 
-// A stream counts what is read of it, and keeps why it ended if it is not over.
+// A stream counts the bytes that are read from it, and keeps its first error other than io.EOF.
 type stream struct {
 	from io.Reader
 	size int64
@@ -29,10 +29,10 @@ func newWindow(r io.Reader, size int64) *window {
 	return &window{Reader: bufio.NewReaderSize(s, int(min(size, maxLine))), stream: s}
 }
 
-// maxIdle is how often in a row a stream may have nothing without being over.
+// maxIdle is the number of reads without bytes in a row after which a stream fails.
 const maxIdle = 100
 
-// Read implements io.Reader, for the window. An error stays.
+// Read implements io.Reader, for the window. After an error it returns the same error again.
 func (s *stream) Read(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -51,8 +51,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// line consumes a line and returns it without its end; it is valid until more is read. A line that is too long comes in
-// parts: all but the last are long.
+// line consumes a line and returns it without its end; it is valid until the next read. A line that is too long comes in
+// parts, of which all except the last are long.
 func (w *window) line() (line []byte, long, ok bool) {
 	line, err := w.ReadSlice('\n')
 	w.at += int64(len(line))
