@@ -1,5 +1,5 @@
-// Package conceal keeps what came from Secrets out of texts. It does not know where a value comes from: the code that
-// reads one adds it, and everything that is printed or remembered goes through it.
+// Package conceal removes the values of Secrets from texts. It does not know where a value comes from: the code that
+// reads a value adds it, and everything that is printed or recorded passes through this package.
 package conceal
 
 import (
@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// Hidden stands for what is not shown.
+	// Hidden replaces a value that is not shown.
 	Hidden = "REDACTED"
 
-	// minText is the shortest text that is looked for everywhere. A shorter one would be found in every second word: it
-	// is concealed in the fields that it was put into, and in messages about their objects.
+	// minText is the length of the shortest value that is replaced everywhere. A shorter value would occur in every second
+	// word: it is replaced in the fields that it was put into, and in messages about their objects.
 	minText = 6
 
-	// minSolid is the length from which on letters and digits alone are looked for inside of words, too.
+	// minSolid is the least length of a value of letters and digits that is also replaced inside of words.
 	minSolid = 10
 
-	// minNumber is the same for digits alone, which digests are full of.
+	// minNumber is the same for digits only, which occur in digests.
 	minNumber = 16
 )
 
-// Values are what a run does not show. All methods are safe for many goroutines; of a nil pointer they do nothing.
+// Values are the values that a run does not show. They are safe for concurrent use; with a nil receiver, methods do nothing.
 type Values struct {
 	mu     sync.RWMutex
 	known  map[string]bool
-	heads  map[[minText]byte][]string // texts by how they begin, the longest first
+	heads  map[[minText]byte][]string // texts by their beginning, the longest first
 	public map[string]bool
 }
 
-// New knows no values yet.
+// New returns Values without values.
 func New() *Values {
 	return &Values{known: map[string]bool{}, heads: map[[minText]byte][]string{}, public: map[string]bool{}}
 }
 
-// Add adds values, and what encodings make of them.
+// Add adds values, and their encodings.
 func (v *Values) Add(values ...string) {
 	if v == nil {
 		return
@@ -71,7 +71,7 @@ func (v *Values) add(text string) {
 	v.heads[head] = list
 }
 
-// Publish says that these texts are no secrets, although a Secret may hold the same: names of objects, for example.
+// Publish excludes texts that are not secret although a Secret may hold the same text, such as names of objects.
 func (v *Values) Publish(texts ...string) {
 	if v == nil {
 		return
@@ -83,7 +83,7 @@ func (v *Values) Publish(texts ...string) {
 	}
 }
 
-// Text is a text without the values.
+// Text returns a text with the values replaced by Hidden.
 func (v *Values) Text(text string) string {
 	if v == nil {
 		return text
@@ -112,7 +112,7 @@ func (v *Values) Text(text string) string {
 	return b.String() + text[from:]
 }
 
-// match returns the length of the longest value that stands there.
+// match returns the length of the longest value at a position of a text, 0 without a value.
 func (v *Values) match(text string, at int) int {
 	for _, value := range v.heads[[minText]byte([]byte(text[at:at+minText]))] {
 		if strings.HasPrefix(text[at:], value) && !v.public[value] && (solid(value) || alone(text, at, len(value))) {
@@ -122,7 +122,7 @@ func (v *Values) match(text string, at int) int {
 	return 0
 }
 
-// Tree copies a value in the types of JSON, its keys included, without the values.
+// Tree copies a JSON value, including its keys, with the values replaced by Hidden.
 func (v *Values) Tree(value any) any {
 	if v == nil {
 		return value
@@ -130,12 +130,12 @@ func (v *Values) Tree(value any) any {
 	return Mapped(value, v.Text)
 }
 
-// Mapped copies a value in the types of JSON with every text in it replaced, keys included.
+// Mapped copies a JSON value and replaces all its texts, including keys.
 func Mapped(value any, text func(string) string) any {
 	return mapped(value, "", text, func(_, value string) string { return text(value) })
 }
 
-// Fields copies a value in the types of JSON with every text in it replaced by its key, which ends in [] for one in a list. Keys stay.
+// Fields copies a JSON value and replaces its texts by their key, which ends in [] for an item of a list. Keys stay.
 func Fields(value any, text func(key, value string) string) any {
 	return mapped(value, "", func(key string) string { return key }, text)
 }
@@ -161,7 +161,7 @@ func mapped(value any, key string, keys func(string) string, text func(key, valu
 	return value
 }
 
-// solid reports whether a value is looked for inside of words.
+// solid reports whether a value is also replaced inside of words.
 func solid(value string) bool {
 	number := true
 	for _, c := range value {
@@ -176,7 +176,7 @@ func solid(value string) bool {
 	return len(value) >= minSolid
 }
 
-// alone reports whether a part of a text is no part of a longer word.
+// alone reports whether a part of a text is not a part of a longer word.
 func alone(text string, at, length int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at+length:])

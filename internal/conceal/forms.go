@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxForms is the longest value whose encodings are looked for, too.
+	// maxForms is the length of the longest value whose encodings are replaced, too.
 	maxForms = 16 << 10
-	// minEncoded is the shortest part of an encoding that is. It is that of a value of minText characters.
+	// minEncoded is the length of the shortest part of an encoding that is replaced: that of a value of minText characters.
 	minEncoded = 6
-	// minLine is the length of a line that says something by itself, as those of a key do.
+	// minLine is the length of a line that is replaced by itself, such as a line of a private key.
 	minLine = 32
 )
 
-// Forms returns values, and of those that are looked for everywhere also what encodings make of them.
+// Forms returns values, and the encodings of values that are long enough to be replaced everywhere.
 func Forms(values []string) []string {
 	var list []string
 	for _, value := range values {
@@ -31,7 +31,7 @@ func Forms(values []string) []string {
 	return list
 }
 
-// forms are a value and what is made of it on its way: base64 also as a part of a longer text.
+// forms returns a value and its encodings: base64 also as a part of a longer text.
 func forms(value string) []string {
 	list := []string{value}
 	if trimmed := strings.TrimSpace(value); trimmed != value {
@@ -59,7 +59,7 @@ func forms(value string) []string {
 	return list
 }
 
-// encoded is the base64 of a text, by itself and as it stands in that of a longer one, which begins with any of three
+// encoded returns the base64 of a text, by itself and as a part of a longer text, where it may begin at any of three
 // bits of a character.
 func encoded(text string) []string {
 	var list []string
@@ -67,7 +67,7 @@ func encoded(text string) []string {
 		list = append(list, encoding.EncodeToString([]byte(text)))
 		for skip := range 3 {
 			whole := encoding.EncodeToString(append(make([]byte, skip), text...))
-			// The first characters depend on what stands in front, the last one on what follows.
+			// The first characters depend on the text before, the last on the text after it.
 			from, to := (skip*8+5)/6, (skip+len(text))*8/6
 			if to-from >= minEncoded {
 				list = append(list, whole[from:to])
@@ -77,8 +77,8 @@ func encoded(text string) []string {
 	return list
 }
 
-// common reports whether a text is a word that manifests and messages are full of. Where a Secret holds one, the field
-// that it was put into is concealed, but not the word wherever it is.
+// common reports whether a text is a frequent word of manifests and messages. If a Secret holds such a word, the field
+// that it was put into is concealed, but not the word everywhere.
 func common(text string) bool { return slices.Contains(commonWords(), text) }
 
 func commonWords() []string {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// minBare is the shortest value that is taken out of a message by itself. A shorter one is where it is quoted.
+// minBare is the length of the shortest value that is replaced in a message without quotes around it.
 const minBare = 3
 
-// Within takes values out of a text that is about the object that they were put into. Of that even short ones are
-// concealed, as words of their own; one that is the whole text is concealed however short it is.
+// Within replaces values in a text about the object that they were put into. It also replaces short values if they are
+// separate words or in quotes, and a value of any length if it is the whole text.
 func Within(text string, values []string) string {
 	if text != "" && slices.Contains(values, text) {
 		return Hidden
@@ -32,12 +32,12 @@ func Within(text string, values []string) string {
 	return text
 }
 
-// Distinguishing reports whether a value is looked for inside of words.
+// Distinguishing reports whether a value is also replaced inside of words.
 func Distinguishing(value string) bool {
 	return len(value) >= minText && !common(value) && solid(value)
 }
 
-// InWord reports whether a text has a value where [Within] leaves it: as a part of a longer word.
+// InWord reports whether a text contains a value where [Within] keeps it: as a part of a longer word.
 func InWord(text, value string) bool {
 	return len(value) >= minBare && !Distinguishing(value) && strings.Contains(replaceWord(text, value), value)
 }
@@ -63,8 +63,8 @@ func replaceWord(text, value string) string {
 	return b.String() + text[from:]
 }
 
-// Parts are the parts of a field that are not shown. Given are the field and the field with Hidden instead of
-// what came from a Secret. Of several parts there are each of them, and all with what stands between.
+// Parts returns the parts of a field that are not shown. The arguments are the field and the field with Hidden instead of
+// the values of Secrets. Of several parts, it returns each, and all of them with the text between them.
 func Parts(field, shown string) []string {
 	if field == shown {
 		return nil

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// pseudonymLength is how much of a digest is in a pseudonym, in hexadecimal digits.
+// pseudonymLength is the length of the digest in a pseudonym, in hexadecimal digits.
 const pseudonymLength = 12
 
-// Pseudonym is what files are called whose own name came from a Secret: the same for the same name, in every run. A name
-// that can be guessed can be found out by trying.
+// Pseudonym returns the name of a file whose own name came from a Secret: equal for equal names, in every run. A name
+// that can be guessed can be verified with it.
 func Pseudonym(name string) string {
 	sum := sha256.Sum256([]byte("helmsrc name " + name))
 	return Hidden + "-" + hex.EncodeToString(sum[:])[:pseudonymLength]
 }
 
-// MadeOf reports whether a name is made of any of the values: one that says enough is anywhere in it, another a word
-// of its own.
+// MadeOf reports whether a name contains any of the values: a distinguishing value anywhere, another value as a
+// separate word.
 func MadeOf(name string, values []string) bool {
 	for _, value := range values {
 		if value == "" || value == Hidden {

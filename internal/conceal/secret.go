@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// AddLogin adds the values of a Secret that are logins, whatever their keys are. Left out is what
-// Flux defines to be public.
+// AddLogin adds the values of a Secret with a login, whatever their keys are, except the values
+// that Flux defines to be public.
 func (v *Values) AddLogin(data map[string][]byte) {
 	private := make(map[string][]byte, len(data))
 	for name, value := range data {
@@ -29,7 +29,7 @@ func (v *Values) AddData(data map[string][]byte) {
 	}
 }
 
-// Assigned are the values that a text gives to names that are called as a password is.
+// Assigned returns the values that a text assigns to names such as password.
 func Assigned(text []byte) []string {
 	var list []string
 	for _, match := range assignments().FindAllSubmatch(text, -1) {
@@ -47,12 +47,12 @@ func public(name string) bool {
 	return strings.HasSuffix(name, ".pub")
 }
 
-// assignments finds what a file in a Secret says a password is: the values of a release, a login of docker.
+// assignments matches passwords in a file of a Secret, such as values of a release or a login of docker.
 var assignments = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)[\w.-]*(?:` + strings.Join(sensitiveWords(), "|") + `)[\w.-]*["']?\s*[:=]\s*["']?([^"'\s,{}\[\]&|>]+)`)
 })
 
-// Sensitive reports whether a field is called as something that is not shown.
+// Sensitive reports whether the name of a field is that of a secret value.
 func Sensitive(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range sensitiveWords() {
