@@ -1,4 +1,4 @@
-// Package edit replaces scalars in the text of YAML files. Every byte that was not asked to change stays: comments, order,
+// Package edit replaces scalars in the text of YAML files. It keeps every byte that is not to change: comments, order,
 // quotes, indentation, line endings, a byte order mark. It does no I/O and does not know what the values mean.
 package edit
 
@@ -24,31 +24,31 @@ type File struct {
 type Document struct {
 	// Root is the value of the document, nil if it is empty or could not be parsed.
 	Root *yaml.Node
-	// Err is why the document could not be parsed. Its text is kept as it is.
+	// Err is the reason why the document could not be parsed. Its text is kept.
 	Err error
 
 	text    []byte
 	offset  int                // of text in the file
 	line    int                // of the first byte of text, counted from 0
 	starts  []int              // of lines as the YAML library counts them, in text
-	last    cursor             // where position ended
+	last    cursor             // the last result of position
 	breaks  []int              // the ends of lines as editors count them, in text
 	splices []splice           // sorted by place
 	edited  map[*yaml.Node]int // where the splice of a node starts
-	instead [][]byte           // the texts of documents that take its place
+	instead [][]byte           // the texts of documents that replace it
 }
 
 // splice replaces the bytes from start to end, offsets in the text of a document.
 type splice struct {
-	node       *yaml.Node // a scalar that gets a value, or a mapping that gets fields
+	node       *yaml.Node // a scalar with a new value, or a mapping with new fields
 	value      string
 	start, end int
 	text       string
 	fields     *fieldsEdit
 }
 
-// Parse reads the documents of a file. It never fails: a document that is not YAML has an Err, and its bytes stay.
-// The caller bounds the size of data, and must not change it afterwards.
+// Parse parses the documents of a file. It never fails: a document that is not YAML has an Err, and its bytes stay.
+// The caller limits the size of data, and must not change it afterwards.
 func Parse(data []byte) *File {
 	f := &File{data: data}
 	for piece := range Pieces(data) {
@@ -59,11 +59,11 @@ func Parse(data []byte) *File {
 	return f
 }
 
-// Documents returns the documents in the order of the file, empty ones left out.
+// Documents returns the documents in the order of the file, without empty ones.
 func (f *File) Documents() []*Document { return f.documents }
 
-// LoneReturns is how many lines end with \n in a file in which a carriage return ends a line by itself, so that its lines have other
-// numbers for those who look for \n alone. It is 0 for any other file.
+// LoneReturns returns the number of lines at \n if the file also has a lone carriage return as a line end, so that programs that
+// split lines only at \n count other line numbers. It returns 0 for any other file.
 func (f *File) LoneReturns() int {
 	if bytes.Count(f.data, []byte("\r")) == bytes.Count(f.data, []byte("\r\n")) {
 		return 0
@@ -71,7 +71,7 @@ func (f *File) LoneReturns() int {
 	return bytes.Count(f.data, []byte("\n")) + 1
 }
 
-// Line is the line of a node in the file, counted from 1. Lines end where editors end them: at \n, \r\n and \r.
+// Line returns the line of a node in the file, counted from 1. Lines end as in editors: at \n, \r\n and \r.
 func (d *Document) Line(n *yaml.Node) int {
 	at, err := d.position(n)
 	if err != nil {
@@ -84,16 +84,16 @@ func (d *Document) lineAt(at int) int {
 	if d.breaks == nil {
 		d.breaks = breaksOf(d.text)
 	}
-	before, _ := slices.BinarySearch(d.breaks, at+1) // those that end at it or before
+	before, _ := slices.BinarySearch(d.breaks, at+1) // the number of line ends up to it
 	return d.line + 1 + before
 }
 
-// Lines are the first and the last line of the document in the file, counted from 1.
+// Lines returns the first and the last line of the document in the file, counted from 1.
 func (d *Document) Lines() (first, last int) {
 	return d.line + 1, d.lineAt(len(bytes.TrimRight(d.text, "\r\n")))
 }
 
-// Comments returns where the comments that have lines of their own are in the file, by their text: lines counted from 1, in order.
+// Comments returns the lines of comments that are on separate lines, by their text: lines in the file, counted from 1, in order.
 func (d *Document) Comments() map[string][]int {
 	comments := map[string][]int{}
 	line := d.line
@@ -126,9 +126,9 @@ func parse(text []byte) (*yaml.Node, error) {
 	return root.Content[0], nil
 }
 
-// Set changes the value of a scalar, and keeps its quotes; in a literal block it may have several lines. A plain scalar gets double quotes if its new text
-// would otherwise be read as another type. Setting the value that is already there is no edit; of two values for one
-// scalar the last one counts.
+// Set changes the value of a scalar, and keeps its quotes; in a literal block, the value may have several lines. A plain scalar
+// gets double quotes if its new text would otherwise be parsed as another type. Setting the current value is no edit; of two
+// values for one scalar, the last counts.
 func (d *Document) Set(n *yaml.Node, value string) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -174,14 +174,14 @@ func (d *Document) spliceOf(n *yaml.Node) int {
 	return i
 }
 
-// from is the index of the first splice that starts at an offset or behind it.
+// from returns the index of the first splice that starts at an offset or after it.
 func (d *Document) from(start int) int {
 	i, _ := slices.BinarySearchFunc(d.splices, start, func(s splice, start int) int { return cmp.Compare(s.start, start) })
 	return i
 }
 
-// Apply returns the text of the file with its edits, and how many there are. The result differs from the file in the
-// values that were set and in nothing else: what cannot be replaced so is left out, and is in refusals with the reason.
+// Apply returns the text of the file with its edits, and their number. The result differs from the file only in the values
+// that were set: an edit that would change more is left out, and is in refusals with the reason.
 func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 	var out bytes.Buffer
 	refusals = map[*yaml.Node]error{}
@@ -203,8 +203,8 @@ func (f *File) Apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 	return out.Bytes(), edits, refusals
 }
 
-// safeSplices leaves out what changes something else. That is rare, so the edits are only divided if they are not safe
-// together. The budget is how many bytes may be read for that, those of all documents of a file.
+// safeSplices leaves out edits that change more than their values. That is rare, so it divides the edits only if they are not
+// safe together. The budget is the number of bytes that may be parsed for that, for all documents of a file.
 func (d *Document) safeSplices(refusals map[*yaml.Node]error, budget *int) []splice {
 	if d.safe(d.splices) {
 		return d.splices
@@ -212,7 +212,7 @@ func (d *Document) safeSplices(refusals map[*yaml.Node]error, budget *int) []spl
 	return d.safeAmong(d.splices, nil, refusals, budget)
 }
 
-// safeAmong adds to kept those of the edits that are safe with it. It divides the edits until those are found that are not.
+// safeAmong adds the edits to kept that are safe with it. It divides the edits until it has found the unsafe ones.
 func (d *Document) safeAmong(edits, kept []splice, refusals map[*yaml.Node]error, budget *int) []splice {
 	half := len(edits) / 2
 	for _, part := range [][]splice{edits[:half], edits[half:]} {
@@ -235,7 +235,7 @@ func (d *Document) safeAmong(edits, kept []splice, refusals map[*yaml.Node]error
 	return kept
 }
 
-// maxReread bounds the work for a file that is made to be misread, in bytes.
+// maxReread is the limit, in bytes, of the work for a file that is made to be misread.
 const maxReread = 16 << 20
 
 func spliced(text []byte, splices []splice) []byte {
@@ -250,8 +250,8 @@ func spliced(text []byte, splices []splice) []byte {
 	return out.Bytes()
 }
 
-// safe reports whether the document with its edits is what they ask for and nothing else, and has the comments that it had. It
-// makes the rest of this package harmless where it misreads a text.
+// safe reports whether the edits change exactly their values in the document, and keep its comments. It makes
+// mistakes of the rest of this package harmless.
 func (d *Document) safe(splices []splice) bool {
 	if len(splices) == 0 {
 		return true
@@ -283,11 +283,11 @@ func (d *Document) safe(splices []splice) bool {
 	return true
 }
 
-// Text is the text of the document, without the separators around it.
+// Text returns the text of the document, without the separators around it.
 func (d *Document) Text() []byte { return bytes.TrimPrefix(d.text, []byte("\ufeff")) }
 
-// Put replaces a document, and all edits of it, by other documents, at least one. They are texts as
-// [Document.Text] returns them; a document that stays is put with its own text.
+// Put replaces a document, and all its edits, by one or more documents. The texts have the form of
+// [Document.Text]; to keep the document, pass its own text.
 func (d *Document) Put(texts ...[]byte) { d.instead = texts }
 
 func joined(d *Document, texts [][]byte) []byte {

@@ -9,28 +9,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Field is a field that is to be written: a key, and a text, further fields, or a list of texts
-// or of fields.
+// Field is a field to write: a key, with a text, further fields, a list of texts, or a list
+// of fields.
 type Field struct {
 	Key     string
 	Value   string
-	Fields  []Field // that replace Value
+	Fields  []Field // instead of Value
 	Items   []string
 	List    [][]Field
-	Comment string // behind the value, with its #
+	Comment string // after the value, with its #
 	Literal bool   // the value is a boolean or a number
 }
 
-// fieldsEdit is a change of whole fields of one mapping: those that take the place of a key, or stand behind it.
+// fieldsEdit is a change of whole fields of one mapping: they replace a key, or are inserted after it.
 type fieldsEdit struct {
 	key    string
 	behind bool // key stays
 	fields []Field
-	moved  []string // comments that another document gets
+	moved  []string // comments that move to another document
 }
 
-// ReplaceField replaces a key and its value by other fields; with none, it removes them. Comments in what goes are
-// kept above what comes, except those that moved.
+// ReplaceField replaces a key and its value by other fields; without fields, it removes them. Comments of the removed part are
+// kept above the new fields, except moved ones.
 func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, moved ...string) error {
 	i, err := d.editable(mapping, key)
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field
 	return nil
 }
 
-// editable finds a key of a mapping that nothing else refers to.
+// editable returns the index of a key of a mapping to which no alias refers.
 func (d *Document) editable(mapping *yaml.Node, key string) (int, error) {
 	i := keyIndex(mapping, key)
 	switch {
@@ -131,7 +131,7 @@ func (d *Document) editable(mapping *yaml.Node, key string) (int, error) {
 	return i, nil
 }
 
-// aliased reports whether a node is in something that an alias stands for.
+// aliased reports whether a node is inside of a node to which an alias refers.
 func aliased(root, n *yaml.Node) bool {
 	names := map[string]bool{}
 	each(root, func(at *yaml.Node) {
@@ -181,7 +181,7 @@ func (d *Document) endOfPair(key, value *yaml.Node) (int, error) {
 	return end + colon + 1, nil
 }
 
-// endOf is the offset behind the text of a value.
+// endOf returns the offset after the text of a value.
 func (d *Document) endOf(n *yaml.Node) (int, error) {
 	switch {
 	case n.Kind == yaml.ScalarNode:
@@ -225,7 +225,7 @@ func (d *Document) endOfFlow(n *yaml.Node) (int, error) {
 	return 0, fmt.Errorf("the end of the value was not found")
 }
 
-// begins reports whether a quote opens a scalar: inside of a plain one it is a character like others.
+// begins reports whether a quote opens a scalar: inside of a plain scalar, it is an ordinary character.
 func begins(text []byte, at int) bool {
 	before := bytes.TrimRight(text[:at], " \t\r\n")
 	return len(before) == 0 || bytes.IndexByte([]byte("{[,:"), before[len(before)-1]) >= 0
@@ -233,7 +233,7 @@ func begins(text []byte, at int) bool {
 
 func isSpace(c byte) bool { return isBlank(c) || c == '\r' || c == '\n' }
 
-// indentation is what stands before a key on its line.
+// indentation returns the blanks before a key on its line, or an error if the key does not begin its line.
 func (d *Document) indentation(start int) (string, error) {
 	indent := d.text[bytes.LastIndexAny(d.text[:start], "\r\n")+1 : start]
 	if len(bytes.Trim(indent, " ")) > 0 {
@@ -294,7 +294,7 @@ func commentLines(text string) []string {
 	return lines
 }
 
-// Render is the text of a document of fields, in block style.
+// Render returns the text of a document with fields, in block style, with the line endings of like.
 func Render(fields []Field, like []byte) []byte {
 	d := &Document{text: like}
 	if len(like) == 0 {
@@ -303,7 +303,7 @@ func Render(fields []Field, like []byte) []byte {
 	return []byte(blockOf(fields, "", d.ending()))
 }
 
-// blockOf is the text of fields in block style.
+// blockOf returns the text of fields in block style.
 func blockOf(fields []Field, indent, ending string) string {
 	var text strings.Builder
 	for line := range strings.Lines(encoded(nodesOf(fields, false), 0)) {
@@ -312,12 +312,12 @@ func blockOf(fields []Field, indent, ending string) string {
 	return text.String()
 }
 
-// flowOf is their text in flow style, without the braces around it.
+// flowOf returns the text of fields in flow style, without the braces.
 func flowOf(fields []Field) string {
 	return strings.TrimSuffix(strings.TrimPrefix(encoded(nodesOf(fields, true), yaml.FlowStyle), "{"), "}\n")
 }
 
-// encoded is the text of a mapping, "" if it is empty or cannot be written: no edit is safe then.
+// encoded returns the text of a mapping, "" if it is empty or cannot be encoded: then no edit is safe.
 func encoded(content []*yaml.Node, style yaml.Style) string {
 	var text bytes.Buffer
 	e := yaml.NewEncoder(&text)
@@ -341,7 +341,7 @@ func commentsOf(root *yaml.Node) map[string]int {
 	return counts
 }
 
-// each visits the nodes of a tree in the order of the text. Aliases are not followed.
+// each visits the nodes of a tree in the order of the text. It does not follow aliases.
 func each(n *yaml.Node, visit func(*yaml.Node)) {
 	visit(n)
 	for _, child := range n.Content {
@@ -349,7 +349,7 @@ func each(n *yaml.Node, visit func(*yaml.Node)) {
 	}
 }
 
-// expected is a document with the edits of its nodes, as nodes.
+// expected returns the nodes of a document after the edits.
 func expected(n *yaml.Node, edits map[*yaml.Node][]splice) *yaml.Node {
 	out := &yaml.Node{Kind: n.Kind, Value: n.Value, Anchor: n.Anchor}
 	if n.Kind != yaml.AliasNode {
@@ -381,7 +381,7 @@ func expected(n *yaml.Node, edits map[*yaml.Node][]splice) *yaml.Node {
 	return out
 }
 
-// nodesOf are fields as the content of a mapping. In flow style they have no comments.
+// nodesOf returns fields as the content of a mapping. In flow style, they have no comments.
 func nodesOf(fields []Field, flow bool) []*yaml.Node {
 	var list []*yaml.Node
 	scalar := func(text string) *yaml.Node {

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Quote puts quotes around a plain scalar that is read as a number, a boolean or a date. Its text stays.
+// Quote quotes a plain scalar that is parsed as a number, a boolean or a date. Its text stays.
 func (d *Document) Quote(n *yaml.Node) error {
 	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.ShortTag() == "!!str" || n.ShortTag() == "!!null" {
 		return fmt.Errorf("the value needs no quotes")
@@ -44,13 +44,13 @@ func (d *Document) put(s splice) {
 	d.splices = slices.Insert(d.splices, d.from(s.start+1), s)
 }
 
-// Region is a part of one line of a file, and what takes its place. Lines and columns count from 1, columns in characters.
+// Region is a part of one line of a file, and its new text. Lines and columns count from 1, columns in characters.
 type Region struct {
 	Line, Column, EndColumn int
 	Text                    string
 }
 
-// Region is the pending edit of a node. It is false without one, or if the edit is larger than a part of one line.
+// Region returns the pending edit of a node. It returns false without an edit, or if the edit spans several lines.
 func (d *Document) Region(n *yaml.Node) (Region, bool) {
 	i := d.spliceOf(n)
 	if i < 0 || bytes.ContainsAny(d.text[d.splices[i].start:d.splices[i].end], "\r\n") {

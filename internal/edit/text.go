@@ -12,14 +12,14 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// Piece is the text between two separators of documents. Offset is that of its first byte, and Line the line of that, counted from 0.
+// Piece is the text between two separators of documents. Offset is the offset of its first byte, Line its line, counted from 0.
 type Piece struct {
 	Text         []byte
 	Offset, Line int
 }
 
-// Pieces cuts a file at the lines that begin with --- or ..., as kubectl does: by lines, before anything is parsed. A --- with content
-// behind it belongs to the document that it begins. Pieces without any text are left out.
+// Pieces splits a file at the lines that begin with --- or ..., as kubectl does: by lines, before parsing. A --- with content
+// after it belongs to the document that it begins. Empty pieces are left out.
 func Pieces(data []byte) iter.Seq[Piece] {
 	return func(yield func(Piece) bool) {
 		start, startLine := 0, 0
@@ -40,7 +40,7 @@ func Pieces(data []byte) iter.Seq[Piece] {
 	}
 }
 
-// separator reports whether a line separates documents, and whether the one that it begins has content on it.
+// separator reports whether a line separates documents, and whether the document that it begins has content on it.
 func separator(line []byte) (separates, content bool) {
 	if !bytes.HasPrefix(line, []byte("---")) && !bytes.HasPrefix(line, []byte("...")) {
 		return false, false
@@ -50,7 +50,7 @@ func separator(line []byte) (separates, content bool) {
 	return separates, separates && line[0] == '-' && len(text) > 0 && text[0] != '#'
 }
 
-// LineLength is that of the first line, with its line break, which may be a lone carriage return as YAML has it.
+// LineLength returns the length of the first line with its line break, which may be a lone carriage return, as in YAML.
 func LineLength(data []byte) int {
 	i := bytes.IndexAny(data, "\r\n")
 	switch {
@@ -67,7 +67,7 @@ func broken(text []byte) bool {
 	return bytes.HasSuffix(text, []byte("\n")) || bytes.HasSuffix(text, []byte("\r"))
 }
 
-// breaksOf are the offsets behind the line breaks.
+// breaksOf returns the offsets after the line breaks.
 func breaksOf(data []byte) []int {
 	found := []int{}
 	for at := 0; at < len(data); {
@@ -79,8 +79,8 @@ func breaksOf(data []byte) []int {
 	return found
 }
 
-// yamlBreak is the length of the line break at the start of data, or 0. The YAML library counts lines at
-// these, and not only at those that editors know.
+// yamlBreak returns the length of the line break at the start of data, or 0. The YAML library also counts lines at
+// line breaks that editors do not know.
 func yamlBreak(data []byte) int {
 	switch {
 	case len(data) == 0:
@@ -97,7 +97,7 @@ func yamlBreak(data []byte) int {
 	return 0
 }
 
-// position is the offset of a node in the text of its document, worked out of its line and its column in characters.
+// position returns the offset of a node in the text of its document, computed from its line and its column in characters.
 func (d *Document) position(n *yaml.Node) (int, error) {
 	if d.starts == nil {
 		d.starts = []int{len(d.text) - len(bytes.TrimPrefix(d.text, []byte("\ufeff")))} // a byte order mark has no column
@@ -129,10 +129,10 @@ func (d *Document) position(n *yaml.Node) (int, error) {
 	return c.at, nil
 }
 
-// cursor is a place in a text: a line would be counted again for each of its nodes if it began at its start.
+// cursor is a place in a text. It avoids counting the characters of a line again for each of its nodes.
 type cursor struct{ line, column, at int }
 
-// span is where the text of a scalar is, its quotes included, its anchor and tag not.
+// span returns the part of the text that holds a scalar, with its quotes, but without its anchor and tag.
 func (d *Document) span(n *yaml.Node) (start, end int, err error) {
 	at, err := d.position(n)
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *Document) span(n *yaml.Node) (start, end int, err error) {
 	return at, at + length, nil
 }
 
-// depth is the indentation of the collection that has the scalar at an offset: of its key, or of the dash of its item.
+// depth returns the indentation of the collection that has the scalar at an offset: of its key, or of the dash of its item.
 func (d *Document) depth(at int) int {
 	line := d.text[bytes.LastIndexAny(d.text[:at], "\r\n")+1 : at]
 	depth := len(line) - len(bytes.TrimLeft(line, " "))
@@ -180,7 +180,7 @@ func (d *Document) depth(at int) int {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// skipSpace passes over blanks, line breaks and comments.
+// skipSpace returns the offset after blanks, line breaks and comments.
 func skipSpace(text []byte, at int) int {
 	for at < len(text) {
 		switch length := yamlBreak(text[at:]); {
@@ -197,8 +197,8 @@ func skipSpace(text []byte, at int) int {
 	return at
 }
 
-// QuotedLength is the length of a scalar in quotes up to its closing quote, or of the whole text if there is none. It is 0 if the text
-// does not begin with the quote. A backslash takes the character after it along; in single quotes the quote itself does.
+// QuotedLength returns the length of a quoted scalar up to its closing quote, or of the whole text without one. It returns 0 if the
+// text does not begin with the quote. A backslash escapes the next character; in single quotes, a doubled quote is a quote.
 func QuotedLength[T string | []byte](text T, quote byte) int {
 	if len(text) == 0 || text[0] != quote {
 		return 0
@@ -217,8 +217,8 @@ func QuotedLength[T string | []byte](text T, quote byte) int {
 // Span is a part of a text, in bytes.
 type Span struct{ From, To int }
 
-// Texts are the parts of a document, of which the nodes are given, that are text of quoted and of block scalars, in their order. A # in
-// them begins no comment; in a plain scalar it always does.
+// Texts returns the parts of a document that are the text of quoted and of block scalars, in their order. A # in them does not
+// begin a comment, while in a plain scalar it always does.
 func Texts(text []byte, root *yaml.Node) []Span {
 	d := &Document{text: text}
 	var found []Span
@@ -226,7 +226,7 @@ func Texts(text []byte, root *yaml.Node) []Span {
 		inBlock := n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && strings.TrimSpace(n.Value) != ""
 		if n.Kind == yaml.ScalarNode && (inBlock || n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0) {
 			if start, end, err := d.span(n); err == nil {
-				if inBlock { // its header may have a comment
+				if inBlock { // the header may have a comment
 					start += LineLength(text[start:])
 				}
 				found = append(found, Span{start, end})
@@ -236,8 +236,8 @@ func Texts(text []byte, root *yaml.Node) []Span {
 	return found
 }
 
-// block is the length of the header of a block scalar and its lines with content; blank lines at its end are not part of it. A header
-// such as |2- says how much deeper the text is than the collection that has it, whose indentation is depth.
+// block returns the length of the header of a block scalar and its lines with content, without blank lines at its end. A header
+// such as |2- states how much deeper the text is than the collection that has it, whose indentation is depth.
 func block(text []byte, depth int) int {
 	if text[0] != '|' && text[0] != '>' {
 		return 0
@@ -265,7 +265,7 @@ func block(text []byte, depth int) int {
 	return end
 }
 
-// plain is the length of a plain scalar, which may stand on several lines: one line break in the text is a space in the
+// plain returns the length of a plain scalar, which may have several lines: one line break in the text is a space in the
 // value, each further one a line break.
 func plain(text []byte, value string) int {
 	at := 0
@@ -309,7 +309,7 @@ func plain(text []byte, value string) int {
 	return at
 }
 
-// render is the text of a new value in the style of the old one.
+// render returns the text of a new value in the style of the old one.
 func (d *Document) render(n *yaml.Node, value string, start, end int) (string, error) {
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:
@@ -324,8 +324,8 @@ func (d *Document) render(n *yaml.Node, value string, start, end int) (string, e
 	return value, nil
 }
 
-// renderBlock keeps the indicator, the comment behind it and the indentation. A value of one line gets no line break at its
-// end, one of several keeps the end that the block has.
+// renderBlock keeps the indicator, the comment after it and the indentation. A value of one line has no line break at its
+// end, a value of several lines keeps the end of the block.
 func renderBlock(old, value string) (string, error) {
 	head := old[:LineLength([]byte(old))]
 	line := old[len(head):]
@@ -343,7 +343,7 @@ func renderBlock(old, value string) (string, error) {
 	return head[:1] + "-" + rest + indent + value, nil
 }
 
-// renderLines keeps each line that is as it was, with its blanks and its line break.
+// renderLines keeps unchanged lines, with their blanks and their line breaks.
 func renderLines(old, value, indent, ending string) string {
 	var out strings.Builder
 	lines := strings.SplitAfter(old, "\n")
@@ -369,7 +369,7 @@ var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 func quoted(value string) string { return `"` + escapes.Replace(value) + `"` }
 
-// staysText reports whether a plain scalar is read as this very string, in YAML 1.1 and 1.2, wherever it stands.
+// staysText reports whether a plain scalar is parsed as this string, in YAML 1.1 and 1.2, at any place.
 func staysText(value string) bool {
 	if strings.ContainsAny(value, ",[]{}") {
 		return false
@@ -382,7 +382,7 @@ func staysText(value string) bool {
 	return sigsyaml.Unmarshal([]byte("v: "+value+"\n"), &old) == nil && old["v"] == value
 }
 
-// hasControls finds what could not be written as it is, line breaks included.
+// hasControls reports whether a value has characters that cannot be written unescaped, including line breaks.
 func hasControls(value string) bool {
 	if !utf8.ValidString(value) {
 		return true
