@@ -11,10 +11,10 @@ import (
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 )
 
-// The limits of patterns: each file is matched with each of them.
+// The limits of patterns: each file is matched with each pattern.
 const (
 	maxDoublestars = 10
-	maxSteps       = 5_000_000 // that one artifact may take: files times patterns
+	maxSteps       = 5_000_000 // of one artifact: files times patterns
 )
 
 type build struct {
@@ -50,7 +50,7 @@ func (b *build) doubt(text string, path ...any) {
 	b.doubts = append(b.doubts, Doubt{append([]any{"spec", "artifacts", b.artifact.Index}, path...), text})
 }
 
-// step counts what is done, and ends with the context.
+// step counts a step, and returns an error beyond maxSteps, or if the context has ended.
 func (b *build) step() error {
 	if b.steps++; b.steps > maxSteps {
 		return fmt.Errorf("more than %d comparisons of files and patterns", maxSteps)
@@ -61,7 +61,7 @@ func (b *build) step() error {
 	return nil
 }
 
-// splitFrom takes @alias/pattern apart.
+// splitFrom splits @alias/pattern.
 func splitFrom(from string) (alias, pattern string, ok bool) {
 	alias, pattern, ok = strings.Cut(strings.TrimPrefix(from, "@"), "/")
 	return alias, pattern, ok && strings.HasPrefix(from, "@")
@@ -77,7 +77,7 @@ type operation struct {
 	into           bool   // to ends with a slash
 	fixed          string // the directories of the pattern before its first glob
 	excluded       map[string]bool
-	hits           int // of exclude
+	hits           int // number of matches of exclude
 }
 
 func (b *build) copy(op swv1.CopyOperation) error {
@@ -218,8 +218,8 @@ func (b *build) copyMatch(o *operation, name, to string) error {
 	return b.copyDir(o, name, to)
 }
 
-// matches are the files and directories that match a pattern, sorted: with the globs of package path, of which ** is no
-// other than *, or for archives those of doublestar.
+// matches returns the files and directories that match a pattern, sorted: with the globs of package path, in which ** is
+// the same as *, or for archives those of doublestar.
 func (b *build) matches(o *operation) ([]string, error) {
 	match := path.Match
 	if o.Strategy == swv1.ExtractStrategy {
@@ -288,7 +288,7 @@ func (b *build) copyDir(o *operation, dir, to string) error {
 	return nil
 }
 
-// itself refuses to copy onto itself what is in the source that the artifact is staged in: source-watcher empties the files.
+// itself refuses to copy a file of the source in which the artifact is staged onto itself: source-watcher empties the file.
 func (b *build) itself(o *operation, name, to string) error {
 	if o.alias != b.artifact.Spec.Name || name != to {
 		return nil
@@ -310,8 +310,8 @@ func (b *build) put(o *operation, name, to string, f File) error {
 	return b.out.Add(to, f)
 }
 
-// excludesBelow reports whether what is in a directory that is copied is excluded, itself or with a directory between the
-// two. That directory itself was looked at before, and those above it never are.
+// excludesBelow reports whether exclude matches a file or directory below a copied directory, or a directory between the
+// two. The copied directory itself was checked before, and its parents are never checked.
 func (b *build) excludesBelow(o *operation, name, dir string) (bool, error) {
 	for at := name; at != dir && at != "."; at = path.Dir(at) {
 		if out, err := b.excludes(o, at); out || err != nil {
@@ -321,7 +321,7 @@ func (b *build) excludesBelow(o *operation, name, dir string) (bool, error) {
 	return false, nil
 }
 
-// excludes reports whether exclude matches a path, and counts it then.
+// excludes reports whether exclude matches a path, and counts the match.
 func (b *build) excludes(o *operation, name string) (bool, error) {
 	if len(o.Exclude) == 0 {
 		return false, nil

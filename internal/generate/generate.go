@@ -1,5 +1,5 @@
-// Package generate computes what an ArtifactGenerator makes of its sources: which file of an artifact is which file of a
-// source, and what source-watcher would refuse. It is given trees and returns trees; it opens nothing itself.
+// Package generate computes the artifacts of an ArtifactGenerator: which file of an artifact is which file of a source, and the
+// errors of source-watcher. Its input and its results are trees; it opens no files itself.
 package generate
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// Kind is that of the objects, Group their API group.
+// Kind is the kind of the objects, Group is their API group.
 const (
 	Kind  = swv1.ArtifactGeneratorKind
 	Group = "source.extensions.fluxcd.io"
@@ -26,7 +26,7 @@ const (
 	BuildFailed      = "BuildFailed"
 )
 
-// Error is what source-watcher refuses.
+// Error is an error that source-watcher would report.
 type Error struct {
 	Reason  string
 	Path    []any // of the field that it is about
@@ -36,13 +36,13 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Doubt is something that source-watcher silently does, and that is rarely meant.
+// Doubt describes an effect that source-watcher does not report, and that is rarely meant.
 type Doubt struct {
 	Path []any // of the field that it is about
 	Text string
 }
 
-// Artifact is one that a generator makes.
+// Artifact is an artifact of a generator.
 type Artifact struct {
 	Index  int // of the entry in spec.artifacts
 	Spec   swv1.OutputArtifact
@@ -78,7 +78,7 @@ func Validate(spec *swv1.ArtifactGeneratorSpec) *Error {
 	return nil
 }
 
-// UnknownAlias finds the first copy operation of an alias that no source has. The path is nil if all are known.
+// UnknownAlias returns the first alias of a copy operation that no source has. The path is nil if all aliases are known.
 func UnknownAlias(spec *swv1.ArtifactGeneratorSpec) (alias string, path []any) {
 	for i, a := range spec.OutputArtifacts {
 		for j, op := range a.Copy {
@@ -91,7 +91,7 @@ func UnknownAlias(spec *swv1.ArtifactGeneratorSpec) (alias string, path []any) {
 	return "", nil
 }
 
-// Doubts are those about a spec that need no source.
+// Doubts returns the doubts about a spec that need no source.
 func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 	var list []Doubt
 	known := func(alias string) bool {
@@ -115,7 +115,7 @@ func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 }
 
 // Build makes the artifacts of a valid spec, in its order, up to the first that cannot be made. Sources are by alias. The
-// error is an *Error, or why the context ended.
+// error is an [*Error], or the cause of the context's end.
 func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[string]*Tree) ([]Artifact, []Doubt, error) {
 	artifacts, doubts, err := Expand(spec, sources)
 	if err != nil {
@@ -127,7 +127,7 @@ func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[st
 			return artifacts[:i], doubts, err
 		}
 		if t := sources[artifacts[i].Spec.Name]; t != nil {
-			sources[artifacts[i].Spec.Name] = artifacts[i].Tree.clone() // it was staged where the source is
+			sources[artifacts[i].Spec.Name] = artifacts[i].Tree.clone() // it was staged in the directory of the source
 		}
 		b.drop()
 		doubts = append(doubts, b.doubts...)
@@ -135,7 +135,7 @@ func Build(ctx context.Context, spec *swv1.ArtifactGeneratorSpec, sources map[st
 	return artifacts, doubts, nil
 }
 
-// drop removes what is never in the archive of an artifact.
+// drop removes the files that are never in the archive of an artifact.
 func (b *build) drop() {
 	t := b.artifact.Tree.clone()
 	rules := new(tree.Rules).WithDefaults()

@@ -15,13 +15,13 @@ import (
 	yaml "sigs.k8s.io/yaml"
 )
 
-// The limits of what is read to make a file of an artifact.
+// The limits of the content that is read to make a file of an artifact.
 const (
-	maxMerged    = 8 << 20   // bytes of one file that is merged
-	maxExtracted = 100 << 20 // bytes that come out of one archive
+	maxMerged    = 8 << 20   // bytes of one merged file
+	maxExtracted = 100 << 20 // uncompressed bytes of one archive
 )
 
-// merge puts a YAML file over another, as Helm does with values.
+// merge merges a YAML file over another, as Helm does with values.
 func merge(old, over File) (text, error) {
 	base, err := mapOf(old)
 	if err != nil {
@@ -67,7 +67,7 @@ func mapOf(f File) (map[string]any, error) {
 	}
 }
 
-// aliases reports whether a document has more aliases than can be expanded without care.
+// aliases reports whether a document has too many aliases to expand them safely.
 func aliases(n *goyaml.Node) bool {
 	count := 0
 	var walk func(n *goyaml.Node)
@@ -86,7 +86,7 @@ func aliases(n *goyaml.Node) bool {
 
 func flat(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
 
-// mergeMaps merges maps deeply; everything else is replaced.
+// mergeMaps merges maps deeply; other values are replaced.
 func mergeMaps(a, b map[string]any) map[string]any {
 	out := make(map[string]any, len(a))
 	maps.Copy(out, a)
@@ -107,7 +107,7 @@ func isTarball(name string) bool {
 	return strings.HasSuffix(lower, ".tar.gz") || strings.HasSuffix(lower, ".tgz")
 }
 
-// extract unpacks an archive. What leads out of it is refused, and so are links and devices.
+// extract unpacks an archive. It refuses names that lead out of the archive, links and devices.
 func (b *build) extract(o *operation, name string, f File) error {
 	fail := func(err error) error { return fmt.Errorf("failed to extract tarball '%s': %w", name, err) }
 	if err := b.out.AddDir(o.to); err != nil {
@@ -122,7 +122,7 @@ func (b *build) extract(o *operation, name string, f File) error {
 		return fail(fmt.Errorf("requires gzip-compressed body: %w", err))
 	}
 	stream := &io.LimitedReader{R: zr, N: maxExtracted + 1}
-	left := int64(maxExtracted) // of the content: a sparse file has more of it than the archive
+	left := int64(maxExtracted) // of the content: a sparse file has more than the archive
 	for tr := tar.NewReader(stream); ; {
 		if err := b.step(); err != nil {
 			return err

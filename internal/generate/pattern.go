@@ -14,12 +14,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// maxArtifacts bounds what one generator makes.
+// maxArtifacts is the limit of the artifacts of one generator.
 const maxArtifacts = 10_000
 
 var capture = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]*)\}`) })
 
-// Expand lists the artifacts of a spec. With a pathPattern they are rendered for each directory that matches it.
+// Expand returns the artifacts of a spec. With a pathPattern, it renders them for each directory that matches it.
 func Expand(spec *swv1.ArtifactGeneratorSpec, sources map[string]*Tree) ([]Artifact, []Doubt, error) {
 	if spec.PathPattern == "" {
 		artifacts := make([]Artifact, len(spec.OutputArtifacts))
@@ -80,7 +80,7 @@ func (p *pathPattern) expand(sources map[string]*Tree) ([]Artifact, error) {
 	return artifacts, nil
 }
 
-// compile makes an expression of the pattern: a capture is one element of a path, or a part of one.
+// compile converts the pattern to an expression: a capture is one element of a path, or a part of one.
 func (p *pathPattern) compile(pattern string) (*regexp.Regexp, error) {
 	var expr strings.Builder
 	at := 0

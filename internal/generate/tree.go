@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// maxFiles bounds the files of one tree.
+// maxFiles is the limit of the files of one tree.
 const maxFiles = 100_000
 
-// Content is what is in a file. It is read only where that decides anything.
+// Content is the content of a file. It is read only if it is needed.
 type Content interface {
-	// Bytes reads it. The caller does not change them.
+	// Bytes returns the content. The caller must not change it.
 	Bytes() ([]byte, error)
 }
 
@@ -21,7 +21,7 @@ type Content interface {
 type File struct {
 	Content    Content
 	Executable bool
-	// Copied is the index of the copy operation that put it into an artifact.
+	// Copied is the index of the copy operation that added the file to an artifact.
 	Copied int
 }
 
@@ -30,19 +30,19 @@ type text []byte
 
 func (t text) Bytes() ([]byte, error) { return t, nil }
 
-// Tree is the files of a source or of an artifact by their slash-separated paths, and the directories, which archives
-// have entries of: one that nothing is left in stays.
+// Tree holds the files of a source or of an artifact by their slash-separated paths, and the directories, which archives
+// have entries for, even for empty ones.
 type Tree struct {
 	files map[string]File
 	dirs  map[string]bool
-	names []string // sorted; nil if it is to be made
+	names []string // sorted; nil if files were added or removed since
 }
 
 // NewTree returns an empty tree.
 func NewTree() *Tree { return &Tree{files: map[string]File{}, dirs: map[string]bool{}} }
 
-// Add puts a file into the tree, in place of one that is there. A file where a directory has to be is an error, and so are
-// more files than a tree may have.
+// Add adds a file to the tree, or replaces it. It returns an error if the path or a parent is of the wrong type, or if the
+// tree has too many files.
 func (t *Tree) Add(name string, f File) error {
 	if _, there := t.files[name]; !there {
 		if len(t.files) >= maxFiles {
@@ -60,8 +60,8 @@ func (t *Tree) Add(name string, f File) error {
 	return nil
 }
 
-// AddDir puts a directory into the tree, with those above it. A file where one has to be is an error, and so are more
-// directories than a tree may have.
+// AddDir adds a directory to the tree, with its parents. It returns an error if one of them is a file, or if the tree has too
+// many directories.
 func (t *Tree) AddDir(name string) error {
 	for dir := name; dir != "." && !t.dirs[dir]; dir = path.Dir(dir) {
 		if _, file := t.files[dir]; file {
@@ -82,16 +82,16 @@ func (t *Tree) remove(name string) {
 	t.names = nil
 }
 
-// File finds a file.
+// File returns the file at a path.
 func (t *Tree) File(name string) (File, bool) {
 	f, ok := t.files[name]
 	return f, ok
 }
 
-// IsDir reports whether a path is a directory. The root is one.
+// IsDir reports whether a path is a directory. The root always is.
 func (t *Tree) IsDir(name string) bool { return name == "." || t.dirs[name] }
 
-// Names lists the paths of the files, sorted. The list is shared.
+// Names returns the paths of the files, sorted. The caller must not change the list.
 func (t *Tree) Names() []string {
 	if t.names == nil {
 		t.names = make([]string, 0, len(t.files))
@@ -103,15 +103,15 @@ func (t *Tree) Names() []string {
 	return t.names
 }
 
-// Dirs lists the paths of the directories, sorted, without the root.
+// Dirs returns the paths of the directories, sorted, without the root.
 func (t *Tree) Dirs() []string { return slices.Sorted(maps.Keys(t.dirs)) }
 
-// below lists the paths of the files in a directory and further down.
+// below returns the paths of the files below a directory.
 func (t *Tree) below(dir string) []string {
 	return within(t.Names(), dir)
 }
 
-// within are those of a sorted list of paths that are below a directory.
+// within returns the paths of a sorted list that are below a directory.
 func within(names []string, dir string) []string {
 	if dir == "." {
 		return names
