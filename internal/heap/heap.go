@@ -1,5 +1,5 @@
-// Package heap spares short runs the collection of a heap with little garbage. It changes when the collector runs
-// and nothing else.
+// Package heap saves short runs the collection of a heap with little garbage. It only changes when the collector
+// runs.
 package heap
 
 import (
@@ -9,40 +9,40 @@ import (
 )
 
 const (
-	// floor is the size of a heap, in bytes, that is not collected again. Whatever the program does, it needs a few times as
+	// floor is the size of a heap, in bytes, below which it is not collected again. The program always needs a few times as
 	// much for its code and its tables.
 	floor = 32 << 20
 
-	// first is the size, in bytes, at which the heap is collected for the first time. Where a run fits in between, most of what it
-	// has allocated is garbage by then, and one collection costs less than the memory that it gives back is worth.
+	// first is the size, in bytes, at which the heap is collected for the first time. In a run between first and floor, most of the
+	// heap is garbage by then, and one collection costs less than the memory that it frees is worth.
 	first = 20 << 20
 
-	// early is how much the heap may grow until then, in percent of the 4 MiB that are the runtime's least, and most how much it
+	// early is how much the heap may grow until then, in percent of the runtime's minimum of 4 MiB, and most is how much it
 	// may grow later.
 	early = first / (4 << 20) * 100
 	most  = floor / (4 << 20) * 100
 
-	// large is the size of what is in use, in bytes, from which the heap grows by sparing percent only: runs that keep so much
-	// are about thousands of objects, allocate a few times what they keep, and take less than a tenth longer.
+	// large is the size of live memory, in bytes, from which the heap grows by sparing percent only: runs that keep so much
+	// have thousands of objects, allocate a few times that, and take less than a tenth longer.
 	large   = 40 << 20
 	sparing = 50
 
-	// huge is the size, in bytes, from which the heap grows by leanest percent only. Nothing but tens of thousands of objects, or input
-	// that is meant to fill the memory, keeps so much in use.
+	// huge is the size of live memory, in bytes, from which the heap grows by leanest percent only. Only tens of thousands of
+	// objects, or input that is meant to fill the memory, keep so much.
 	huge    = 192 << 20
 	leanest = 20
 
-	// runtimeDefault is the percentage without a GOGC in the environment.
+	// runtimeDefault is the percentage without GOGC in the environment.
 	runtimeDefault = 100
 )
 
-// usual is the percentage that the runtime began with. It is read, and replaced, before nearly all other packages are
-// initialised, because their tables are some 6 MiB and stay: collecting them twice on the way to main took a third of
-// the time to get there. Nothing in main could come early enough, and no other package needs to know.
+// usual is the percentage at the start of the process. It is read, and replaced, before nearly all other packages are
+// initialised, because their tables are some 6 MiB and stay: collecting them twice before main took a third of
+// the time until main. Code in main would be too late, and no other package needs to know.
 var usual = debug.SetGCPercent(early)
 
-// Adapt has the collector go by the size of the heap from its first collection on, or at once by what the environment
-// says.
+// Adapt makes the collector follow the size of the heap from its first collection on. If the environment sets GOGC, it
+// applies that setting instead.
 func Adapt() {
 	if usual != runtimeDefault {
 		debug.SetGCPercent(usual)
@@ -59,7 +59,7 @@ func afterCollection(f func()) {
 	}, f)
 }
 
-// percentFor lets the heap grow to the floor, or to twice what is in use; a large one by half, and a huge one by a fifth.
+// percentFor lets the heap grow to the floor, or to twice the live memory; a large heap by half, and a huge one by a fifth.
 func percentFor(live uint64) int {
 	switch {
 	case live >= huge:
@@ -70,7 +70,7 @@ func percentFor(live uint64) int {
 	return int(min(max(floor*100/max(live, 1), runtimeDefault+100)-100, most))
 }
 
-// live is what the last collection left, in bytes.
+// live returns the size of the heap after the last collection, in bytes.
 func live() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
