@@ -17,7 +17,7 @@ type treeFile struct {
 	optional           bool
 }
 
-// chart looks for a chart, and its values files, in the files of its source, if these are here.
+// chart checks a chart and its values files in the files of its source, if these are local.
 func (v *Verdict) chart(j *judged, adm *admission.Admitted) []finding.Finding {
 	obj, ok := adm.Typed.(*sourcev1.HelmChart)
 	if !ok {
@@ -34,7 +34,7 @@ func (v *Verdict) chart(j *judged, adm *admission.Admitted) []finding.Finding {
 	for i, name := range chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) {
 		f := treeFile{dir: dir, values: name, optional: obj.Spec.IgnoreMissingValuesFiles}
 		err := v.lookAt(f)
-		if finding.CodeOf(err) == finding.ValuesFiles { // it is not there: what may be meant depends on the chart
+		if finding.CodeOf(err) == finding.ValuesFiles { // the file is missing: the chart may have a similar one
 			f.chart = obj.Spec.Chart
 			err = f.read()
 		}
@@ -45,7 +45,7 @@ func (v *Verdict) chart(j *judged, adm *admission.Admitted) []finding.Finding {
 	return nil
 }
 
-// mixed reports whether the source of a chart has files of other repositories, too.
+// mixed reports whether the source of a chart also has files of other repositories.
 func (j *judged) mixed(obj *sourcev1.HelmChart) bool {
 	source, err := j.in.Inventory.Find(obj.Spec.SourceRef.Kind, obj.Namespace, obj.Spec.SourceRef.Name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (j *judged) mixed(obj *sourcev1.HelmChart) bool {
 	return ok && (len(git.Spec.Include) > 0 || git.Spec.RecurseSubmodules)
 }
 
-// lookAt reads a file once, however many objects need it.
+// lookAt reads a file once for all objects that need it.
 func (v *Verdict) lookAt(f treeFile) error {
 	err, known := v.files[f]
 	if !known {

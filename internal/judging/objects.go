@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// blocked are the objects with findings that are effects of others, each with what it refers to.
+// blocked returns the objects whose findings are effects of other findings, each with the object that it refers to.
 func (v *Verdict) blocked() map[console.Subject]finding.Object {
 	blocked := map[console.Subject]finding.Object{}
 	for i, cause := range finding.Causes(v.reported) {
@@ -27,7 +27,7 @@ func (v *Verdict) blocked() map[console.Subject]finding.Object {
 	return blocked
 }
 
-// state is what became of an object of a cluster.
+// state returns the state of an object of a cluster.
 func (j *judged) state(s console.Subject, blocked map[console.Subject]finding.Object) (state string, by finding.Object) {
 	by, ok := blocked[s]
 	switch {
@@ -53,10 +53,10 @@ func (n *judgedCounts) add(state string) {
 	}
 }
 
-// objects are those that were judged, in each cluster, and how many documents are valid.
+// objects returns the judged objects of each cluster, and the numbers of documents by state.
 func (v *Verdict) objects() (objects []report.Object, n judgedCounts) {
 	blocked := v.blocked()
-	plain := map[string]int{} // objects that are as they were written: in the first cluster that has them
+	plain := map[string]int{} // unchanged objects, by the first cluster that has them
 	for i, j := range v.judged {
 		counts := func(obj *manifest.Object) bool {
 			key := inFile(console.ObjectSubject(obj), obj.Pos.String())
@@ -90,7 +90,7 @@ func (v *Verdict) objects() (objects []report.Object, n judgedCounts) {
 			if counts(obj) {
 				n.add(state)
 			}
-			// A rejection all of whose causes are silenced does not count.
+			// A rejection whose causes are all silenced does not count.
 			if state == report.StateReady || !counts(obj) {
 				delete(j.in.Reported, obj)
 			}

@@ -24,13 +24,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// fixer finds out which findings have exactly one remedy, and applies them.
+// fixer finds the findings that have exactly one remedy, and applies the remedies.
 type fixer struct {
 	w     *session.Worker
 	flux  *load.Distribution
 	found *rewrite.Found // the files that may be edited
 	files map[string]*editedFile
-	order []*editedFile // as findings name them
+	order []*editedFile // in the order of the findings
 }
 
 // editedFile is a file with the edits of all its findings. It is parsed once.
@@ -38,7 +38,7 @@ type editedFile struct {
 	*rewrite.File
 	text      *edit.File
 	locations marked.Locations
-	wanted    map[*yaml.Node]string // what the edit of a node is to write
+	wanted    map[*yaml.Node]string // the new value of a node
 	edits     []mending
 	after     []byte
 }
@@ -46,12 +46,12 @@ type editedFile struct {
 // mending is the edit of a finding.
 type mending struct {
 	finding  *finding.Finding
-	file     string // as the finding calls it
+	file     string // name of the file in the finding
 	document *edit.Document
 	node     *yaml.Node
 }
 
-// remedies gives each finding with one remedy the edit that it is, for reports. It ends with the context.
+// remedies adds its edit to each finding with one remedy, for reports. It ends with the context.
 func (x *fixer) remedies(ctx context.Context, found []finding.Finding) {
 	lost := lossy(found)
 	for i := range found {
@@ -76,10 +76,10 @@ func (x *fixer) remedies(ctx context.Context, found []finding.Finding) {
 	}
 }
 
-// objectIn is equal for the findings of an object.
+// objectIn returns a key that is equal for the findings of an object.
 func objectIn(f *finding.Finding) string { return inFile(console.SubjectOf(*f), f.Pos.File) }
 
-// lossy are the objects from which a newer apiVersion would take something.
+// lossy returns the objects that would lose fields with a newer apiVersion.
 func lossy(found []finding.Finding) map[string]bool {
 	lost := map[string]bool{}
 	for i := range found {
@@ -90,13 +90,13 @@ func lossy(found []finding.Finding) map[string]bool {
 	return lost
 }
 
-// secret reports whether a text contains a login, or a value from a Secret. Such an edit is left to people: a report would
+// secret reports whether a text contains a login, or a value from a Secret. Such an edit is left to the user: a report would
 // show it.
 func (x *fixer) secret(text string) bool {
 	return auth.RedactText(text) != text || x.w.Console.Secrets().Text(text) != text
 }
 
-// file parses a file that may be edited, nil for another one.
+// file parses a file that may be edited, and returns nil for any other file.
 func (x *fixer) file(name string) *editedFile {
 	if file, known := x.files[name]; known {
 		return file
@@ -116,7 +116,7 @@ func (x *fixer) file(name string) *editedFile {
 	return file
 }
 
-// apply adds the edit of a finding, unless the text is not what its remedy is about, or another finding needs
+// apply adds the edit of a finding, unless the file does not have the text of its remedy, or another finding needs
 // another edit of the same value.
 func (x *fixer) apply(f *finding.Finding) {
 	rule, ok := finding.Lookup(string(f.Code))
@@ -155,7 +155,7 @@ func (x *fixer) apply(f *finding.Finding) {
 	file.edits = append(file.edits, mending{f, at.File, location.Document, node})
 }
 
-// edit is the node that a remedy changes, what it writes, and how to ask for it; nothing is written if there is no remedy.
+// edit returns the node that a remedy changes, its new text, and a function that adds the edit; the text is "" without a remedy.
 func (x *fixer) edit(r *finding.Remedy, p marked.Location, kind string) (node *yaml.Node, next string, ask func() error) {
 	switch {
 	case r.Quote:
@@ -175,7 +175,7 @@ func (x *fixer) edit(r *finding.Remedy, p marked.Location, kind string) (node *y
 	return p.Value, next, func() error { return p.Document.Set(p.Value, next) }
 }
 
-// upgrade is the apiVersion to write. Kinds that admission does not convert may have other fields there.
+// upgrade returns the apiVersion to write. It returns "" for kinds that admission does not convert: their fields may differ.
 func (x *fixer) upgrade(apiVersion, kind string) string {
 	if !admission.Converts(kind) {
 		return ""
@@ -206,7 +206,7 @@ func (x *fixer) fix(c *console.Console) {
 	}
 }
 
-// repair works out the remedies of what was found.
+// repair finds the remedies of the reported findings.
 func (v *Verdict) repair(ctx context.Context) *fixer {
 	in := v.judged[0].in
 	x := &fixer{w: v.w, flux: in.Distribution, found: in.Options.Editable(ctx), files: map[string]*editedFile{}}
@@ -214,8 +214,8 @@ func (v *Verdict) repair(ctx context.Context) *fixer {
 	return x
 }
 
-// Fix edits the manifests where a mistake has exactly one remedy, and reports the edits. It judges the manifests without a report: a run
-// that follows says what is left. The worker can read standard input again.
+// Fix edits the manifests where a mistake has exactly one remedy, and reports the edits. It judges the manifests without a report:
+// the run after it reports the remaining findings. The worker can read standard input again.
 func Fix(ctx context.Context, w *session.Worker, o *load.Options) error {
 	var stdin bytes.Buffer
 	silent := *w

@@ -1,4 +1,4 @@
-// Package judging says what is wrong with the objects of all clusters, without a network, and fixes what has exactly one remedy.
+// Package judging checks the objects of all clusters, without a network, and fixes mistakes that have exactly one remedy.
 package judging
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// judged is one cluster, and what was found in it.
+// judged is a cluster with its findings.
 type judged struct {
 	in      *load.Input
 	targets []*admission.Admitted
-	plain   []finding.Finding // of objects that are as they were written: they may be in any cluster
+	plain   []finding.Finding // of unchanged objects: they may be in any cluster
 	invalid map[console.Subject]bool
 
 	affected map[console.Subject]bool // objects that refer to invalid ones
 }
 
-// judgeObjects looks for what is wrong with the objects of a cluster, until the context ends.
+// judgeObjects checks the objects of a cluster, until the context ends.
 func (v *Verdict) judgeObjects(ctx context.Context, j *judged) {
 	var err error
 	if j.targets, err = v.w.Targets(ctx, j.in); err != nil {
@@ -50,7 +50,7 @@ func (v *Verdict) judgeObjects(ctx context.Context, j *judged) {
 	v.w.ReportNotes(j.in)
 }
 
-// versioned judges the API versions of the objects that take no part in a run.
+// versioned checks the API versions of the objects that are not part of a run.
 func (j *judged) versioned() {
 	for _, o := range j.in.Set.Versioned() {
 		if !j.in.Asked(o) {
@@ -72,26 +72,26 @@ func (j *judged) versioned() {
 	}
 }
 
-// Options say how the findings are judged.
+// Options configure how the findings are judged.
 type Options struct {
 	Strict   bool // warnings fail, and notes are warnings
 	Remedies bool // findings get their edit, if there is exactly one
 }
 
-// A Verdict is what is made of the findings in all clusters.
+// A Verdict is the result of the findings in all clusters.
 type Verdict struct {
 	w        *session.Worker
 	o        Options
 	judged   []*judged         // by cluster
-	held     map[string]int    // how many clusters have a plain object
+	held     map[string]int    // number of clusters that have an unchanged object
 	seen     map[string]bool   // findings, and whether they are silenced: clusters share files
 	reported []finding.Finding // in the order of the input
 	errors   int
 	warnings int
 	silenced []finding.Finding
-	files    map[treeFile]error // charts and values files that were looked for
+	files    map[treeFile]error // errors of charts and values files
 
-	Code    int             // without what may be forgiven
+	Code    int             // without failures that an option may forgive
 	Objects []report.Object // for reports
 	Summary string
 }
@@ -111,15 +111,15 @@ func newVerdict(ctx context.Context, w *session.Worker, inputs []*load.Input, o 
 	return v
 }
 
-// Judge judges the objects of inputs, and reports what is wrong with them. An error ends it: the context, selectors that fit nothing,
-// or nothing to judge.
+// Judge judges the objects of inputs, and reports the findings. It returns an error if the context ends, a selector matches no
+// object, or there is nothing to judge.
 func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Options) (*Verdict, error) {
 	v := newVerdict(ctx, w, inputs, o)
 	wrong := load.CheckSelectors(inputs)
 	if wrong == nil && o.Remedies {
 		v.repair(ctx)
 	}
-	if ctx.Err() == nil { // an interrupted run has judged a part only
+	if ctx.Err() == nil { // an interrupted run has judged only a part
 		w.Console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
 	}
 	switch {
@@ -139,14 +139,14 @@ func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Optio
 	}
 	var n judgedCounts
 	v.Objects, n = v.objects()
-	n.invalid += w.Unusable // what could not be judged
+	n.invalid += w.Unusable // documents that could not be judged
 	v.Summary = v.summary(n)
 	return v, nil
 }
 
-// judge leaves out what comments silence, and adds the comments that silence
-// nothing. Of a plain object only what is so in every cluster counts; of all others
-// it is said where it is so, if that is not everywhere.
+// judge leaves out silenced findings, and adds findings about comments that silence
+// nothing. A finding of an unchanged object counts only if all clusters with the object have it.
+// Other findings name their clusters, unless all clusters have them.
 func (v *Verdict) judge() {
 	in, ignores := v.clusters(), &v.judged[0].in.Ignores
 	type judgedFinding struct {
@@ -181,7 +181,7 @@ func (v *Verdict) judge() {
 	sortFindings(v.reported)
 }
 
-// clusterCount is how many of what was judged are clusters.
+// clusterCount returns the number of judged inputs that are clusters.
 func (v *Verdict) clusterCount() int {
 	count := 0
 	for _, j := range v.judged {
@@ -208,12 +208,12 @@ func (v *Verdict) holders(f finding.Finding) int {
 	return v.held[inFile(console.SubjectOf(f), f.Pos.File)]
 }
 
-// inFile is equal for one object of a file.
+// inFile returns a key that is equal for an object of a file.
 func inFile(s console.Subject, file string) string {
 	return fmt.Sprintf("%s %s/%s %s", s.Kind, s.Namespace, s.Name, file)
 }
 
-// clusters are those that each finding is in.
+// clusters returns the clusters of each finding.
 func (v *Verdict) clusters() map[string][]string {
 	clusters := map[string][]string{}
 	for _, j := range v.judged {
@@ -227,12 +227,12 @@ func (v *Verdict) clusters() map[string][]string {
 	return clusters
 }
 
-// keyOf is equal for what is found in several clusters.
+// keyOf returns a key that is equal for a finding in several clusters.
 func keyOf(f finding.Finding) string {
 	return fmt.Sprintf("%s %s %s %s/%s %s", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message)
 }
 
-// find adds what was found in a cluster, once.
+// find adds a finding of a cluster, once.
 func (v *Verdict) find(ignores *finding.Ignores, j *judged, f finding.Finding) {
 	silenced, known := v.seen[keyOf(f)]
 	if !known {
@@ -254,7 +254,7 @@ func (v *Verdict) find(ignores *finding.Ignores, j *judged, f finding.Finding) {
 	}
 }
 
-// raised is a finding as strict people see it.
+// raised returns a finding with the severity of strict mode.
 func (v *Verdict) raised(f finding.Finding) finding.Finding {
 	if v.o.Strict && f.Severity == finding.Note {
 		f.Severity = finding.Warning
@@ -274,7 +274,7 @@ func (v *Verdict) report(f finding.Finding) {
 
 func (v *Verdict) failed() bool { return v.errors > 0 || v.o.Strict && v.warnings > 0 }
 
-// sortFindings makes the order that of the files, each as it was first met.
+// sortFindings sorts by file, in the order of the first finding of each file, then by line and column.
 func sortFindings(found []finding.Finding) {
 	files := map[string]int{}
 	for _, f := range found {
