@@ -21,17 +21,17 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// ImagesAnnotation is where charts name their images, for Artifact Hub.
+// ImagesAnnotation is the annotation with which charts name their images for Artifact Hub.
 const ImagesAnnotation = "artifacthub.io/images"
 
 // Bill makes the components of a bill of materials. A nil Bill makes none.
 type Bill struct {
 	Lister
-	Images bool         // with those that charts name
-	Store  *store.Store // of artifacts, nil where none were fetched
+	Images bool         // with the images that charts name
+	Store  *store.Store // of artifacts, nil without any
 }
 
-// Describe gives the objects of results their components.
+// Describe adds their components to the objects of results.
 func (b *Bill) Describe(results []*reconcile.Result, objects []report.Object) {
 	for i, r := range results {
 		if c := b.component(r); c != nil {
@@ -41,7 +41,7 @@ func (b *Bill) Describe(results []*reconcile.Result, objects []report.Object) {
 	}
 }
 
-// Rendered is the chart of a release that was rendered, with the images of its manifests. It returns nil if there is no chart.
+// Rendered returns the chart of a rendered release, with the images of its manifests. It returns nil if there is no chart.
 func (b *Bill) Rendered(r *foresee.Release, manifests []byte) (*report.Component, error) {
 	if b == nil || r.Fact.Chart == nil {
 		return nil, nil
@@ -66,13 +66,13 @@ func (b *Bill) Rendered(r *foresee.Release, manifests []byte) (*report.Component
 	return b.shown(c, r.Object), err
 }
 
-// shown is a component without what is not shown of its object.
+// shown returns a component without the values of its object that are not shown.
 func (b *Bill) shown(c *report.Component, of *manifest.Object) *report.Component {
 	c.Map(func(text string) string { return b.Console.Secrets().Text(of.ConcealText(text)) })
 	return c
 }
 
-// foundIn is what has a component, in words.
+// foundIn returns the name of an object or release with its cluster.
 func foundIn(cluster, what string) string {
 	if cluster == "" {
 		return what
@@ -80,7 +80,7 @@ func foundIn(cluster, what string) string {
 	return what + " of " + cluster
 }
 
-// component is what an object was resolved to, nil if that is nothing.
+// component returns the component that an object was resolved to, or nil.
 func (b *Bill) component(r *reconcile.Result) *report.Component {
 	if b == nil || r.Pin == nil || r.Failure != nil {
 		return nil
@@ -93,7 +93,7 @@ func (b *Bill) component(r *reconcile.Result) *report.Component {
 		repository, _, _ := manifest.SplitReference(c.URL)
 		c.Kind, c.Name = report.ComponentArtifact, path.Base(repository)
 	case sourcev1.HelmChartKind:
-		if c.Revision != "" { // packaged of files
+		if c.Revision != "" { // packaged from files
 			c.Parts = []report.Component{{Kind: report.ComponentFiles, Name: path.Base(c.URL), URL: c.URL, Revision: c.Revision}}
 			c.Name, c.URL, c.Revision = path.Base(c.Name), "", ""
 		}
@@ -119,18 +119,18 @@ func ofPin(p *reconcile.Pin) report.Component {
 	}
 }
 
-// look adds what a chart in storage says of itself. An artifact that is no chart says nothing.
+// look adds the metadata of a chart in storage. It adds nothing for an artifact that is not a chart.
 func (b *Bill) look(c *report.Component, st *store.Store, artifact string) {
 	loaded, err := reconcile.LoadChart(st, artifact)
 	if err != nil {
-		return // what cannot be read was stored a moment ago: a later run reports that
+		return // it was stored a moment ago: a later run reports that it cannot be read
 	}
 	c.Kind = report.ComponentChart
 	c.Name, c.Version = loaded.Name(), cmp.Or(c.Version, loaded.Metadata.Version)
 	b.add(c, loaded)
 }
 
-// add adds the licence, the charts and the images of a chart. How deep charts are in each other was bounded when it was read.
+// add adds the license, the subcharts and the images of a chart. The loader has limited the depth of subcharts.
 func (b *Bill) add(c *report.Component, loaded *helmchart.Chart) {
 	c.License = licenseOf(loaded)
 	if b.Images {
@@ -152,7 +152,7 @@ var licenseIdentifier = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^.{0,20}SPDX-License-Identifier:[ \t]*([^\r\n*]{1,200})`)
 })
 
-// licenseTitles are what the texts of licenses begin with, white space aside. GNU's do not say whether later versions will do.
+// licenseTitles returns the beginnings of license texts, with single spaces. GNU licenses do not state if later versions apply.
 func licenseTitles() map[string]string {
 	return map[string]string{
 		"Apache License Version 2.0, January 2004": "Apache-2.0", "BSD 3-Clause License": "BSD-3-Clause", "ISC License": "ISC",
@@ -160,8 +160,8 @@ func licenseTitles() map[string]string {
 	}
 }
 
-// licenseOf is the license that a chart states, in an annotation as Artifact Hub, the OCI specification or Bitnami call it, or
-// as the identifier or the title in its license file.
+// licenseOf returns the license that a chart states: in an annotation of Artifact Hub, the OCI specification or Bitnami, or
+// by the identifier or the title in its license file.
 func licenseOf(loaded *helmchart.Chart) string {
 	stated := loaded.Metadata.Annotations
 	for _, name := range []string{"artifacthub.io/license", "org.opencontainers.image.licenses", "licenses"} {
@@ -185,7 +185,7 @@ func licenseOf(loaded *helmchart.Chart) string {
 	return ""
 }
 
-// annotatedImages are the images that a chart names for Artifact Hub.
+// annotatedImages returns the images that a chart names for Artifact Hub.
 func annotatedImages(m *helmchart.Metadata) []report.Component {
 	var list []struct {
 		Image string `json:"image"`
@@ -200,7 +200,7 @@ func annotatedImages(m *helmchart.Metadata) []report.Component {
 	return images
 }
 
-// imageComponent is a container image, and where it was found.
+// imageComponent returns a component for a container image, with the place where it was found.
 func imageComponent(reference, found string) report.Component {
 	repository, tag, digest := manifest.SplitReference(reference)
 	return report.Component{Kind: report.ComponentImage, Name: path.Base(repository), Version: tag, URL: reference, Manifest: digest, Found: []string{found}}

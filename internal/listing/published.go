@@ -24,14 +24,14 @@ type Published struct {
 	marks map[string]string
 }
 
-// releaseDates are when versions were published, as far as a repository says.
+// releaseDates are the dates of versions, if the repository has them.
 type releaseDates struct {
 	Current string `json:"current,omitempty"`
 	Wanted  string `json:"wanted,omitempty"`
 	Latest  string `json:"latest,omitempty"`
 }
 
-// PublishedColumns are those of a table of what is published.
+// PublishedColumns returns the columns of a table of published versions.
 func PublishedColumns() *records.Columns[Published] {
 	return &records.Columns[Published]{
 		Header: []string{"NAMESPACE", "NAME", "CHART", "CURRENT", "WANTED", "LATEST"},
@@ -51,7 +51,7 @@ func (r *Published) marked(version string) string {
 	return cmp.Or(version, "-") + r.marks[version]
 }
 
-// Withdrawn reports whether what is in use or wanted should not be: that is worth a line although nothing newer is there.
+// Withdrawn reports whether the current or the wanted version is deprecated or removed: it is listed even without a newer version.
 func Withdrawn(p *reconcile.Published) bool {
 	for _, text := range []string{p.Current, p.Wanted} {
 		if c, ok := p.Find(text); ok && (c.Deprecated || c.Removed) {
@@ -61,7 +61,7 @@ func Withdrawn(p *reconcile.Published) bool {
 	return false
 }
 
-// Outdated are the charts of a run with what is published of them.
+// Outdated returns the charts of a run with their published versions.
 func (l Lister) Outdated(results []*reconcile.Result) []report.Outdated {
 	var list []report.Outdated
 	for _, r := range results {
@@ -74,7 +74,7 @@ func (l Lister) Outdated(results []*reconcile.Result) []report.Outdated {
 
 func (l Lister) outdated(r *reconcile.Result) report.Outdated {
 	named, p, hide := r.Object.Object, r.Published, r.Object.Object.VeilField
-	if named.Origin != nil { // the HelmChart of a release, where the version stands
+	if named.Origin != nil { // the HelmChart of a release: the release has the version
 		named = named.Origin
 	}
 	called := l.Console.Called(console.ObjectSubject(named))
@@ -91,7 +91,7 @@ func (l Lister) outdated(r *reconcile.Result) report.Outdated {
 	return o
 }
 
-// Published is what is published of a chart in use. The result has to have a list of versions.
+// Published returns the published versions of a chart in use. The result must have a list of versions.
 func (l Lister) Published(r *reconcile.Result) Published {
 	p, hide := r.Published, r.Object.Object.VeilField
 	record := Published{
@@ -117,7 +117,7 @@ func (l Lister) Published(r *reconcile.Result) Published {
 	return record
 }
 
-// dateOf is when a version was published, "" if its repository does not say.
+// dateOf returns the date of a version, "" if its repository does not have it.
 func dateOf(c resolve.Candidate) string {
 	if c.Created.IsZero() {
 		return ""
@@ -137,7 +137,7 @@ type Version struct {
 	Removed    bool   `json:"removed"`
 }
 
-// Versions are the published versions of a chart, the newest first. The result has to have a list of them.
+// Versions returns the published versions of a chart, the newest first. The result must have a list of versions.
 func Versions(r *reconcile.Result) []Version {
 	list := []Version{}
 	hide, p := r.Object.Object.ConcealText, r.Published
@@ -154,7 +154,7 @@ func Versions(r *reconcile.Result) []Version {
 	return list
 }
 
-// VersionColumns are those of a table of versions.
+// VersionColumns returns the columns of a table of versions.
 func VersionColumns() *records.Columns[Version] {
 	return &records.Columns[Version]{
 		Header:  []string{"VERSION", "APP VERSION", "CREATED", "IN RANGE"},

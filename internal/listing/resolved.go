@@ -29,7 +29,7 @@ type sourceRef struct {
 	Name      string `json:"name"`
 }
 
-// Resolution is what an object was resolved to. The result has to have one.
+// Resolution returns the record of an object. The result must have a resolution.
 func (l Lister) Resolution(r *reconcile.Result) Resolution {
 	obj := r.Object.Object
 	record := Resolution{
@@ -38,7 +38,7 @@ func (l Lister) Resolution(r *reconcile.Result) Resolution {
 		Chart: r.Resolution.Chart, Constraint: r.Resolution.Constraint, Version: r.Resolution.Version,
 		URL: r.Resolution.URL, Digest: r.Resolution.Digest,
 	}
-	record.Source = sourceRef{obj.Kind, obj.Namespace, obj.Name} // of a source, it is itself
+	record.Source = sourceRef{obj.Kind, obj.Namespace, obj.Name} // a source is its own source
 	if kind, namespace, name, ok := reconcile.Kinds().SourceRef(r.Object); ok {
 		record.Source = sourceRef{kind, namespace, name}
 	}
@@ -49,7 +49,7 @@ func (l Lister) Resolution(r *reconcile.Result) Resolution {
 	return record
 }
 
-// ResolutionColumns are those of a table of resolutions.
+// ResolutionColumns returns the columns of a table of resolutions.
 func ResolutionColumns() *records.Columns[Resolution] {
 	return &records.Columns[Resolution]{
 		Header:  []string{"NAMESPACE", "NAME", "CHART", "CONSTRAINT", "VERSION", "SOURCE", "DIGEST", "URL"},
@@ -62,7 +62,7 @@ func ResolutionColumns() *records.Columns[Resolution] {
 	}
 }
 
-// conceal takes what is not shown out of what was resolved of an object.
+// conceal removes the values that are not shown from the record of an object.
 func (l Lister) conceal(obj *manifest.Object, r *Resolution) {
 	shown := l.Console.Called(console.Subject{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name})
 	r.Kind, r.Namespace, r.Name = shown.Kind, shown.Namespace, shown.Name

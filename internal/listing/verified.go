@@ -48,10 +48,10 @@ const (
 	resultFailed     = "failed"
 )
 
-// Verifications are records of results. Joined, a release has one record with the HelmChart that is made for it.
+// Verifications returns records of results. If joined, a release and its HelmChart have one record.
 func Verifications(results []*reconcile.Result, joined bool) []Verification {
 	var list []Verification
-	charts := map[*manifest.Object]*reconcile.Result{} // made for releases, which have one row with them in a table
+	charts := map[*manifest.Object]*reconcile.Result{} // by their releases, which share a row with them
 	if joined {
 		charts = chartsOfReleases(results)
 	}
@@ -73,7 +73,7 @@ func Verifications(results []*reconcile.Result, joined bool) []Verification {
 	return list
 }
 
-// chartsOfReleases returns the results of the HelmCharts that are made for releases which have a result, by these.
+// chartsOfReleases returns the results of HelmCharts, by the releases that they are made for, if these have a result, too.
 func chartsOfReleases(results []*reconcile.Result) map[*manifest.Object]*reconcile.Result {
 	releases, charts := map[*manifest.Object]bool{}, map[*manifest.Object]*reconcile.Result{}
 	for _, r := range results {
@@ -120,7 +120,7 @@ func newVerification(r *reconcile.Result) Verification {
 	return record
 }
 
-// gitSignatures names the keys of all signatures, in their order, each once.
+// gitSignatures adds all signatures, and lists their formats and keys without repetitions.
 func (v *Verification) gitSignatures(signed *reconcile.SignedRevision) {
 	v.Result, v.Version = resultVerified, signed.Revision
 	var formats, keys []string
@@ -131,7 +131,7 @@ func (v *Verification) gitSignatures(signed *reconcile.SignedRevision) {
 	v.Format, v.SignedBy = strings.Join(slices.Compact(formats), ", "), strings.Join(slices.Compact(keys), ", ")
 }
 
-// VerificationColumns are those of a table of verifications.
+// VerificationColumns returns the columns of a table of verifications.
 func VerificationColumns() *records.Columns[Verification] {
 	return &records.Columns[Verification]{
 		Header:  []string{"NAMESPACE", "NAME", "CHART", "VERSION", "RESULT", "SIGNED BY"},
