@@ -1,4 +1,4 @@
-// Package marked finds the scalars of YAML files that follow image policies, and those that are a version at a known
+// Package marked finds the scalars of YAML files that follow image policies, and those that hold a value at a known
 // place. It does no I/O and does not choose versions.
 package marked
 
@@ -20,16 +20,16 @@ type Field struct {
 	Node     *yaml.Node
 	Marker   policy.Marker
 	Line     int // in the file
-	// Err is why the marker cannot be followed. Node may be nil then.
+	// Err is the reason why the marker cannot be followed. Then Node may be nil.
 	Err error
 
 	parent *yaml.Node // a mapping or list
 }
 
-// Object names the object of a document; fields that it does not have are empty.
+// Object identifies the object of a document; missing fields are empty.
 type Object struct{ APIVersion, Kind, Namespace, Name string }
 
-// ObjectOf reads the head of a document.
+// ObjectOf returns the object of a document.
 func ObjectOf(root *yaml.Node) Object {
 	meta := Value(root, "metadata")
 	return Object{text(Value(root, "apiVersion")), text(Value(root, "kind")), text(Value(meta, "namespace")), text(Value(meta, "name"))}
@@ -42,7 +42,7 @@ func text(n *yaml.Node) string {
 	return n.Value
 }
 
-// Value is the value of a key of a mapping, or nil. The last one counts of several.
+// Value returns the value of a key of a mapping, or nil. Of several equal keys, the last counts.
 func Value(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -56,13 +56,13 @@ func Value(n *yaml.Node, key string) *yaml.Node {
 	return found
 }
 
-// Sealed reports whether SOPS encrypted something in a document, and keeps a checksum of all the rest.
+// Sealed reports whether SOPS encrypted a part of a document and keeps a checksum of the whole document.
 func Sealed(root *yaml.Node) bool {
 	sops := Value(root, "sops")
 	return Value(sops, "mac") != nil && text(Value(sops, "mac_only_encrypted")) != "true"
 }
 
-// Any reports whether a file may have markers: most have none and need not be parsed.
+// Any reports whether a file may have markers: most files do not have any, and need not be parsed.
 func Any(data []byte) bool { return bytes.Contains(data, []byte(policy.Key)) }
 
 var (
@@ -70,8 +70,8 @@ var (
 	errMisplaced = errors.New("the marker has no effect here: it has to stand behind a scalar, on the same line")
 )
 
-// Fields lists the scalars of a document that have a marker, in the order of the text. A marker counts in the comment
-// behind a scalar or, if there is none, in the one above it, as for image-automation-controller.
+// Fields returns the scalars of a document that have a marker, in the order of the text. The marker is in the comment after
+// the scalar or, if there is no such comment, in the comment above it, as for image-automation-controller.
 func Fields(d *edit.Document) []Field {
 	if d.Root == nil {
 		return nil
@@ -86,10 +86,10 @@ type finder struct {
 	sealed bool
 	fields []Field
 
-	comments map[string][]int // nil before they are needed
+	comments map[string][]int // computed when they are needed
 }
 
-// visit looks at a node. Aliases are not followed: what they stand for is looked at where it stands.
+// visit collects the markers of a node. It does not follow aliases: their anchors are visited themselves.
 func (f *finder) visit(n, parent *yaml.Node, key bool) {
 	if n.Kind == yaml.ScalarNode && parent != nil && !key {
 		f.scalar(n, parent)
@@ -122,8 +122,8 @@ func (f *finder) scalar(n, parent *yaml.Node) {
 	f.fields = append(f.fields, Field{Document: f.d, Node: n, Marker: marker, Line: f.d.Line(n), Err: err, parent: parent})
 }
 
-// misplaced reports markers in comments of what is no scalar. Comments that merely mention one, as those of what is
-// commented out, are left alone.
+// misplaced reports markers in comments of other nodes than scalars. It ignores comments that merely mention a marker, such
+// as lines that are commented out.
 func (f *finder) misplaced(n *yaml.Node) {
 	for i, comment := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 		if marker, found, _ := policy.ParseMarker(comment); found {
@@ -132,7 +132,7 @@ func (f *finder) misplaced(n *yaml.Node) {
 	}
 }
 
-// line is that of a comment of a node: the nearest with its text above the node if side is -1, below if it is 1.
+// line returns the line of a comment of a node: the nearest line with its text above the node if side is -1, below if it is 1.
 func (f *finder) line(n *yaml.Node, comment string, side int) int {
 	line := f.d.Line(n)
 	if f.comments == nil {
@@ -149,7 +149,7 @@ func (f *finder) line(n *yaml.Node, comment string, side int) int {
 	return line
 }
 
-// Sibling is the value of the field beside this one that follows another part of the same policy, or "".
+// Sibling returns the value of the field in the same mapping or list that follows another part of the same policy, or "".
 func (f Field) Sibling(fields []Field, part policy.Part) string {
 	for _, other := range fields {
 		if other.Err == nil && other.parent == f.parent && other.Marker == (policy.Marker{Namespace: f.Marker.Namespace, Name: f.Marker.Name, Part: part}) {
@@ -159,7 +159,7 @@ func (f Field) Sibling(fields []Field, part policy.Part) string {
 	return ""
 }
 
-// At finds the scalar on a line of a file that is the value of a key. It is nil unless exactly one is.
+// At returns the scalar on a line of a file that is the value of a key. It returns nil unless exactly one scalar matches.
 func At(documents []*edit.Document, line int, key, value string) (*edit.Document, *yaml.Node) {
 	for _, d := range documents {
 		if d.Root == nil {
@@ -178,8 +178,8 @@ func At(documents []*edit.Document, line int, key, value string) (*edit.Document
 	return nil, nil
 }
 
-// Inner finds the scalar whose text has a line of a file and the value: a literal block, or a text in quotes that is JSON. Where the
-// line stands in the text is counted from 1. It is nil if there is none.
+// Inner returns the scalar whose text contains a line of a file and the value: a literal block, or quoted JSON. It also
+// returns the number of the line in the text, counted from 1. It returns nil if no scalar matches.
 func Inner(documents []*edit.Document, line int, value string) (document *edit.Document, found *yaml.Node, at int) {
 	for _, d := range documents {
 		if d.Root == nil {
@@ -199,7 +199,7 @@ func Inner(documents []*edit.Document, line int, value string) (document *edit.D
 	return document, found, at
 }
 
-// Within reports whether a text that begins on a line of a file, folded or in quotes, has both a key and its value within it.
+// Within reports whether a folded or quoted text that begins on a line of a file contains a key and its value.
 func Within(documents []*edit.Document, line int, key, value string) (found bool) {
 	for _, d := range documents {
 		if d.Root == nil {
@@ -213,7 +213,7 @@ func Within(documents []*edit.Document, line int, key, value string) (found bool
 	return found
 }
 
-// maxDepth bounds the depth of documents. Those of manifests are a few levels deep.
+// maxDepth is the limit of the depth of documents. Manifests are a few levels deep.
 const maxDepth = 1000
 
 func each(n *yaml.Node, depth int, visit func(*yaml.Node)) {
@@ -232,10 +232,10 @@ type Location struct {
 	Mapping, Key, Value *yaml.Node
 }
 
-// Locations are the scalars of a file by where they and their keys are: by line, and by line and column. A line has the column 0.
+// Locations are the scalars of a file by the places of their keys and values: by line, with column 0, and by line and column.
 type Locations map[[2]int][]Location
 
-// LocationsOf finds the values of certain keys.
+// LocationsOf returns the values of the given keys.
 func LocationsOf(documents []*edit.Document, keys []string) Locations {
 	locations := Locations{}
 	for _, d := range documents {
@@ -259,8 +259,8 @@ func LocationsOf(documents []*edit.Document, keys []string) Locations {
 	return locations
 }
 
-// At finds the value at a line and column whose key is one of several. A line with one such key need not have it at the column. It is
-// false if there is no such value, or if several could be meant.
+// At returns the value at a line and column whose key is one of keys. The column may differ if the line has only one such value. It
+// returns false if no value matches, or several.
 func (p Locations) At(line, column int, keys []string) (Location, bool) {
 	for _, at := range [][2]int{{line, column}, {line, 0}} {
 		var found *Location
