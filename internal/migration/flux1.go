@@ -21,13 +21,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// operatedChart is the chart of a HelmRelease of Flux 1, before it is migrated.
+// operatedChart is the chart of a HelmRelease of Flux 1, before the migration.
 type operatedChart struct {
-	digest, text string // of its files; why there is none
+	digest, text string // digest of its files; the error without a chart
 	code         int
 }
 
-// operated fetches the charts that HelmReleases of Flux 1 get, which are to be migrated.
+// operated fetches the charts of the HelmReleases of Flux 1 that are to be migrated.
 func (m *Migration) operated(ctx context.Context, s *sides) (map[migrate.ID]*operatedChart, error) {
 	charts := map[migrate.ID]*operatedChart{}
 	for _, in := range m.inputs {
@@ -100,8 +100,8 @@ func (s *sides) compareOperated(after *foresee.Release, charts map[migrate.ID]*o
 	return found
 }
 
-// digestWithoutVersion is equal for charts whose files are, except for the version: that of a chart from Git gets the commit in
-// Flux 2, so that each one is an upgrade, as it is for the operator. It is "" for a chart that cannot be read.
+// digestWithoutVersion returns a digest that is equal for charts whose files are equal, except for the version: in Flux 2, the
+// version of a chart from Git gets the commit, so that each commit is an upgrade, as for the operator. It returns "" on errors.
 func digestWithoutVersion(st *store.Store, artifact string) string {
 	files, err := reconcile.ChartFiles(st, artifact)
 	var about map[string]any

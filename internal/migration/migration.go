@@ -16,10 +16,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
-// Options say how manifests are migrated.
+// Options configure a migration.
 type Options struct {
-	Prove    bool // what changes a chart or values is not edited
-	Must     bool // what cannot be compared is not edited either
+	Prove    bool // changes of a chart or of values are not made
+	Must     bool // nor are changes that cannot be compared
 	DryRun   bool // nothing is written, and differences are returned
 	Check    bool // nothing is written, and a change is exit code 4
 	ExitCode bool // a change is exit code 4
@@ -32,19 +32,19 @@ type Migration struct {
 	inputs []*load.Input
 
 	found    *rewrite.Found
-	unfit    map[string]string // files that are not edited, and why
+	unfit    map[string]string // the reasons why files are not edited
 	registry map[migrate.ID]string
 	left     map[migrate.ID]bool
 	result   *migrate.Result
 
-	Code    int            // of what was not migrated
-	Changes []migrate.Note // that were made, or would be
-	Files   int            // that were edited, or would be
-	Written bool           // whatever there was to write
-	Diffs   []byte         // of these, in a dry run
+	Code    int            // the exit code
+	Changes []migrate.Note // made, or to make in a dry run
+	Files   int            // number of edited files
+	Written bool           // all files were written
+	Diffs   []byte         // of the files, in a dry run
 }
 
-// Run migrates what the options of the work select. An error ends the run.
+// Run migrates the objects that the options of the work select. An error ends the run.
 func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
 	m := &Migration{Work: w, o: o, unfit: map[string]string{}, left: map[migrate.ID]bool{}}
 	var err error
@@ -80,7 +80,7 @@ func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
 	return m, nil
 }
 
-// Redirect has the sources of inputs that were read use a mirror, and returns what of them does.
+// Redirect makes the sources of inputs that were read use a mirror, and returns the result.
 func Redirect(ctx context.Context, w foresee.Work, inputs []*load.Input, mirror migrate.Mirror, dryRun bool) (*Migration, *migrate.Result) {
 	m := &Migration{Work: w, o: Options{DryRun: dryRun}, inputs: inputs, unfit: map[string]string{}, left: map[migrate.ID]bool{}}
 	m.find(ctx)
@@ -110,7 +110,7 @@ func (m *Migration) report(code finding.Code, n migrate.Note) {
 	m.Worker.ReportEdit(code, about, n.Text, n.Hint)
 }
 
-// objects are those of all clusters, as they are applied, and the repositories beside the input that they refer to.
+// objects returns the objects of all clusters, as they are applied, and the repositories outside of the input that they use.
 func (m *Migration) objects() []*migrate.Object {
 	var list []*migrate.Object
 	for i, in := range m.inputs {
@@ -184,10 +184,10 @@ func (m *Migration) secretType(namespace, name string) string {
 	return ""
 }
 
-// maxRounds bounds how often what cannot be edited is left out, and all else is planned again.
+// maxRounds is the limit of plans. Each plan leaves out the objects that could not be edited in the one before it.
 const maxRounds = 10
 
-// plan works out the edits, without those that cannot be written, and without what they would change.
+// plan plans the edits, without files that cannot be written, and without edits that would change a chart or values.
 func (m *Migration) plan(ctx context.Context) error {
 	if m.o.Prove {
 		if err := m.lookIntoIndexes(ctx); err != nil {
@@ -221,7 +221,7 @@ func (m *Migration) plan(ctx context.Context) error {
 	return nil
 }
 
-// readOnly leaves out the files that cannot be written. It is false if there are none.
+// readOnly leaves out the files that cannot be written, and reports whether it has found any.
 func (m *Migration) readOnly() bool {
 	before := len(m.unfit)
 	for _, e := range m.result.Files {
@@ -280,7 +280,7 @@ func (m *Migration) finish(ctx context.Context) {
 	}
 }
 
-// texts are the edits, by the absolute names of the files.
+// texts returns the new texts, by the absolute names of the files.
 func (m *Migration) texts() map[string][]byte {
 	texts := map[string][]byte{}
 	for _, e := range m.result.Files {

@@ -22,29 +22,29 @@ import (
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
 
-// proof is what became of the HelmReleases whose source is written in another way.
+// proof holds the verdicts about the objects of the input.
 type proof []proven
 
-// verdict is what the edits make of an object.
+// verdict compares an object before and after the edits.
 type verdict int
 
 const (
-	untouched verdict = iota // nothing is said of it
+	untouched verdict = iota // the edits do not concern it
 	same
-	differs // it must stay as it is
+	differs // it must not be edited
 	unknown
 )
 
-// proven is an object with what was found.
+// proven is an object with its verdict.
 type proven struct {
 	id   migrate.ID
 	pos  manifest.Pos
 	is   verdict
 	text string
-	code int // of what failed
+	code int // of the failure
 }
 
-// found are those with a verdict.
+// found returns the objects with a verdict.
 func (p proof) found(is verdict) []proven {
 	return slices.DeleteFunc(slices.Clone(p), func(d proven) bool { return d.is != is })
 }
@@ -59,7 +59,7 @@ func (s *sides) close() {
 	s.after.Close()
 }
 
-// lookIntoIndexes finds out which HTTP repositories lead to a registry.
+// lookIntoIndexes resolves the releases with HTTP repositories, to find those whose index leads to a registry.
 func (m *Migration) lookIntoIndexes(ctx context.Context) error {
 	s := &sides{}
 	defer s.close()
@@ -106,7 +106,7 @@ func (m *Migration) indexed(r *foresee.Release) bool {
 	return strings.HasPrefix(url, "http://") || strings.HasPrefix(url, "https://")
 }
 
-// proveOnce resolves the releases that the edits concern, before and after them.
+// proveOnce resolves the releases whose source the edits change, before and after the edits, and compares all objects.
 func (m *Migration) proveOnce(ctx context.Context) (proof, error) {
 	s := &sides{}
 	defer s.close()
@@ -161,7 +161,7 @@ func (m *Migration) proveOnce(ctx context.Context) (proof, error) {
 
 const notKnown = "it is not known whether its chart stays the same: "
 
-// compare says what the edits make of a release.
+// compare compares a release before and after the edits.
 func (s *sides) compare(pair plan.Pair) proven {
 	before, after := s.before.Of(pair.Before), s.after.Of(pair.After)
 	found := proven{id: idOf(before.Object), pos: before.Object.Pos}
@@ -190,7 +190,7 @@ func (s *sides) compare(pair plan.Pair) proven {
 	return found
 }
 
-// compareOthers says what the edits make of all other objects.
+// compareOthers compares all objects that are not releases.
 func (s *sides) compareOthers() (p proof) {
 	type key struct {
 		cluster string
@@ -216,7 +216,7 @@ func (s *sides) compareOthers() (p proof) {
 	return p
 }
 
-// differs reports whether an object is another one in more than the version.
+// differs reports whether an object differs in more than its API version, and records the fields.
 func (d *proven) differs(before, after *manifest.Object) bool {
 	fields := migrate.Differences(before.Content, after.Content)
 	if len(fields) > 0 {
@@ -248,7 +248,7 @@ func idOf(o *manifest.Object) migrate.ID {
 	return migrate.ID{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// leave leaves out the releases that would change, and reports them. It is false if that is no way to go on.
+// leave leaves out the releases that would change, and reports them. It returns false if there is nothing more to leave out.
 func (m *Migration) leave(p proof) bool {
 	more := false
 	for _, d := range p.found(differs) {
@@ -266,7 +266,7 @@ func (m *Migration) sayOf(code finding.Code, d proven, prefix string) {
 	m.report(code, migrate.Note{ID: d.id, File: d.pos.File, Line: d.pos.Line, Text: prefix + d.text})
 }
 
-// say prints what was found.
+// say prints the releases whose charts stay the same, and those that cannot be compared.
 func (m *Migration) say(p proof) {
 	for _, d := range p.found(same) {
 		m.Worker.Console.Info(console.Subject{Kind: d.id.Kind, Namespace: d.id.Namespace, Name: d.id.Name}, d.text)
