@@ -1,5 +1,5 @@
-// Package operator says what the Helm Operator of Flux 1 makes of a HelmRelease of its own: the release's names, where its chart
-// comes from, how its values are put together and what their checksum is. It is pure.
+// Package operator has the HelmRelease of Flux 1, and the rules of the Helm Operator about it: the name of the release, the source
+// of its chart, when it is ignored or tried again. It does no I/O.
 package operator
 
 import (
@@ -13,15 +13,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The API groups of HelmReleases of Flux 1. No conversion leads from one to another: each operator knows its own.
+// The API groups of HelmReleases of Flux 1. No conversion exists between them: each operator handles its own group.
 const (
 	Group      = "helm.fluxcd.io"   // version v1, served by the operators since 1.0
-	OlderGroup = "flux.weave.works" // version v1beta1, served by those before
+	OlderGroup = "flux.weave.works" // version v1beta1, served by earlier operators
 	Kind       = "HelmRelease"
 )
 
-// HelmRelease is a release of either group. The fields are those of helm.fluxcd.io/v1 as the operator 1.4.4, the last one, has
-// them; the older group has fewer.
+// HelmRelease is a release of either group. Its fields are those of helm.fluxcd.io/v1 in version 1.4.4 of the operator, which is
+// the last version; the older group has fewer fields.
 type HelmRelease struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -30,7 +30,7 @@ type HelmRelease struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// Spec is what is to be released.
+// Spec is the specification of a release.
 type Spec struct {
 	HelmVersion              string                 `json:"helmVersion,omitempty"`
 	Chart                    Chart                  `json:"chart"`
@@ -50,8 +50,8 @@ type Spec struct {
 	Values                   *apiextensionsv1.JSON  `json:"values,omitempty"`
 }
 
-// Chart says where the chart is: in a Git repository if Git and Path are set, else in a Helm repository if Repository, Name and
-// Version are.
+// Chart names the chart: in a Git repository if Git and Path are set, otherwise in a Helm repository if Repository, Name and
+// Version are set.
 type Chart struct {
 	Git           string           `json:"git,omitempty"`
 	Ref           string           `json:"ref,omitempty"`
@@ -70,7 +70,7 @@ type LocalObjectReference struct {
 	Name string `json:"name"`
 }
 
-// ObjectReference names an object; an empty namespace is that of the release.
+// ObjectReference names an object; an empty namespace is the namespace of the release.
 type ObjectReference struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
@@ -96,7 +96,7 @@ type ChartFile struct {
 	Optional *bool  `json:"optional,omitempty"`
 }
 
-// ValuesFromSource is an entry of valuesFrom. Of several sources the first counts.
+// ValuesFromSource is an entry of valuesFrom. If several sources are set, the operator uses the first.
 type ValuesFromSource struct {
 	ConfigMapKeyRef   *KeyReference   `json:"configMapKeyRef,omitempty"`
 	SecretKeyRef      *KeyReference   `json:"secretKeyRef,omitempty"`
@@ -104,7 +104,7 @@ type ValuesFromSource struct {
 	ChartFileRef      *ChartFile      `json:"chartFileRef,omitempty"`
 }
 
-// Rollback says what follows a failed upgrade.
+// Rollback configures the rollback after a failed upgrade.
 type Rollback struct {
 	Enable       bool   `json:"enable,omitempty"`
 	Retry        bool   `json:"retry,omitempty"`
@@ -116,7 +116,7 @@ type Rollback struct {
 	Wait         bool   `json:"wait,omitempty"`
 }
 
-// Test says whether the tests of the chart are run.
+// Test configures the tests of the chart.
 type Test struct {
 	Enable         bool   `json:"enable,omitempty"`
 	IgnoreFailures *bool  `json:"ignoreFailures,omitempty"`
@@ -124,7 +124,7 @@ type Test struct {
 	Cleanup        *bool  `json:"cleanup,omitempty"`
 }
 
-// Status is what the operator reports.
+// Status is the status that the operator writes.
 type Status struct {
 	ObservedGeneration    int64       `json:"observedGeneration,omitempty"`
 	Phase                 string      `json:"phase,omitempty"`
@@ -137,7 +137,7 @@ type Status struct {
 	Conditions            []Condition `json:"conditions,omitempty"`
 }
 
-// Condition is one of the operator's, which have another form than Kubernetes' own.
+// Condition is a condition of the operator, whose form differs from metav1.Condition.
 type Condition struct {
 	Type               string       `json:"type"`
 	Status             string       `json:"status"`
@@ -147,11 +147,11 @@ type Condition struct {
 	Message            string       `json:"message,omitempty"`
 }
 
-// DeepCopy returns a copy that shares nothing with the release.
+// DeepCopy returns a copy that shares no memory with the release.
 func (hr *HelmRelease) DeepCopy() *HelmRelease {
 	b, err := json.Marshal(hr)
 	if err != nil {
-		panic("a HelmRelease is no JSON: " + err.Error()) // it was read from JSON
+		panic("a HelmRelease is no JSON: " + err.Error()) // it was decoded from JSON
 	}
 	c := new(HelmRelease)
 	if err := json.Unmarshal(b, c); err != nil {
@@ -160,7 +160,7 @@ func (hr *HelmRelease) DeepCopy() *HelmRelease {
 	return c
 }
 
-// GetReleaseName is the name that the release has in Helm: the operator does not shorten it.
+// GetReleaseName returns the name of the Helm release: the operator does not shorten it.
 func (hr *HelmRelease) GetReleaseName() string {
 	switch {
 	case hr.Spec.ReleaseName != "":
@@ -171,7 +171,7 @@ func (hr *HelmRelease) GetReleaseName() string {
 	return hr.Namespace + "-" + hr.Name
 }
 
-// GetTargetNamespace is where the release and its storage are.
+// GetTargetNamespace returns the namespace of the release and of its storage.
 func (hr *HelmRelease) GetTargetNamespace() string {
 	if hr.Spec.TargetNamespace != "" {
 		return hr.Spec.TargetNamespace
@@ -179,20 +179,20 @@ func (hr *HelmRelease) GetTargetNamespace() string {
 	return hr.Namespace
 }
 
-// SourceKind says where the chart comes from.
+// SourceKind is the kind of a chart's source.
 type SourceKind int
 
-// Where charts come from.
+// The kinds of sources.
 const (
 	NoSource SourceKind = iota
 	GitSource
 	RepositorySource
 )
 
-// DefaultRef is the operator's --git-default-ref.
+// DefaultRef is the default of the operator's --git-default-ref.
 const DefaultRef = "master"
 
-// Source is where the operator would take the chart from.
+// Source returns the kind of source from which the operator takes the chart.
 func (c *Chart) Source() SourceKind {
 	switch {
 	case c.Git != "" && c.Path != "":
@@ -203,7 +203,7 @@ func (c *Chart) Source() SourceKind {
 	return NoSource
 }
 
-// RefOr is the revision of the Git repository, or another if none is given.
+// RefOr returns the revision of the Git repository, or otherwise if it has none.
 func (c *Chart) RefOr(otherwise string) string {
 	if c.Ref != "" {
 		return c.Ref
@@ -211,15 +211,15 @@ func (c *Chart) RefOr(otherwise string) string {
 	return otherwise
 }
 
-// Ignored reports that Flux 1 would not apply the object. Only "true" counts.
+// Ignored reports whether Flux 1 ignores the object. The annotation must be "true".
 func (hr *HelmRelease) Ignored() bool {
 	return slices.ContainsFunc([]string{"fluxcd.io/ignore", "flux.weave.works/ignore"}, func(name string) bool { return hr.Annotations[name] == "true" })
 }
 
-// defaultRetries is how many times a release that was rolled back is upgraded again, unless the release says otherwise.
+// defaultRetries is how often a release that was rolled back is upgraded again if it does not set maxRetries.
 const defaultRetries = 5
 
-// Retries reports that the last upgrade was rolled back, and that the operator is to try it again: 0 is for ever.
+// Retries reports whether the last upgrade was rolled back and the operator tries it again; maxRetries 0 means no limit.
 func (hr *HelmRelease) Retries() bool {
 	if !hr.Spec.Rollback.Enable || !hr.Spec.Rollback.Retry {
 		return false
@@ -236,10 +236,10 @@ func (hr *HelmRelease) Retries() bool {
 	return false
 }
 
-// scpLike is a URL as ssh and scp take it: user@host:path.
+// scpLike matches a URL in the form of scp: user@host:path.
 var scpLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^/@:\s]+)@([^/:\s]+):/?([^/].*)$`) })
 
-// GitURL is the URL of the Git repository with a scheme.
+// GitURL returns the URL of the Git repository with a scheme.
 func (c *Chart) GitURL() string {
 	if m := scpLike().FindStringSubmatch(c.Git); m != nil {
 		return "ssh://" + m[1] + "@" + m[2] + "/" + m[3]
@@ -247,7 +247,7 @@ func (c *Chart) GitURL() string {
 	return c.Git
 }
 
-// ReadsSecret reports whether the operator looks at SecretRef: it does for https only.
+// ReadsSecret reports whether the operator reads SecretRef: it does so only for https.
 func (c *Chart) ReadsSecret() bool {
 	return c.SecretRef != nil && strings.HasPrefix(strings.ToLower(c.Git), "https://")
 }
