@@ -7,13 +7,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// maxIndents bounds how far a tree is drawn to the right: what is deeper stands below each other.
+// maxIndents is the limit of indentation: deeper nodes are not indented further.
 const maxIndents = 40
 
-// A long name leaves maxKept columns to the version beside it, and has minTitle itself.
+// A long name leaves up to maxKept columns to the version after it, and has at least minTitle columns itself.
 const maxKept, minTitle = 24, 32
 
-// lines are the parts that a tree is drawn with.
+// lines are the characters that a tree is drawn with.
 type lines struct{ branch, last, down, blank, arrow, taken, left string }
 
 func linesOf(s table.Style) lines {
@@ -23,7 +23,7 @@ func linesOf(s table.Style) lines {
 	return lines{"├─ ", "└─ ", "│  ", "   ", "→", "✓", "✗"}
 }
 
-// Draw draws a tree, a line for each node and note. Lines that are wider than the style are cut.
+// Draw draws a tree, with a line for each node and note. Lines that are wider than the style are cut.
 func Draw(w io.Writer, roots []*Node, s table.Style) error {
 	d := &drawing{style: s, lines: linesOf(s)}
 	for _, n := range Unfold(roots) {
@@ -83,7 +83,7 @@ func (d *drawing) note(stem string, note Note) {
 	}
 }
 
-// line writes a line, of which the stem has no colour.
+// line writes a line. The colour applies to the text after the stem.
 func (d *drawing) line(stem, text string, color table.Color) {
 	cut := d.style.Cut(stem+table.Printable(text), d.style.Columns)
 	if at := len(stem); color != table.Plain && len(cut) > at {
@@ -92,7 +92,7 @@ func (d *drawing) line(stem, text string, color table.Color) {
 	d.text.WriteString(strings.TrimRight(cut, " ") + "\n")
 }
 
-// details are what stands beside the name of a node.
+// details returns the texts after the name of a node.
 func (d *drawing) details(n *Node) []string {
 	var parts []string
 	add := func(text string) {
@@ -113,7 +113,7 @@ func (d *drawing) details(n *Node) []string {
 	return parts
 }
 
-// versions is which version a manifest allows, and which one it came to.
+// versions returns the version that a manifest allows, and the version that was chosen.
 func versions(n *Node, arrow string) string {
 	version := table.Short(n.Version)
 	switch {

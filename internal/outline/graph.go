@@ -8,7 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// notation is how a graph is written: the format of a node takes its name, label and style, that of an edge two names.
+// notation is a format of graphs: node is formatted with the id, label and style of a node, edge with two ids.
 type notation struct {
 	head, node, edge, tail string
 	bad, off               string // styles
@@ -46,7 +46,7 @@ func (f *notation) write(w io.Writer, roots []*Node) error {
 	return err
 }
 
-// label is what a graph says of a node, in lines.
+// label returns the lines of the label of a node.
 func label(n *Node) []string {
 	name := n.Name
 	if n.Namespace != "" {
@@ -75,7 +75,7 @@ func Mermaid(w io.Writer, roots []*Node) error {
 	}).write(w, roots)
 }
 
-// escapeMermaid writes everything but what names and versions are made of as a number.
+// escapeMermaid writes all characters as numbers, except those of names and versions.
 func escapeMermaid(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -1,7 +1,7 @@
-// Package outline draws what clusters are made of: as a tree for people, as Mermaid and DOT for documents. It looks nothing up.
+// Package outline draws the objects of clusters: as a tree for people, as Mermaid and DOT for documents. It makes no look-ups.
 package outline
 
-// Node is a cluster, an object, or a file, with what belongs to it. Nodes may share what is below them. The fields are part
+// Node is a cluster, an object, or a file, with its children. Nodes may share children. The fields are part
 // of the contract.
 type Node struct {
 	Kind      string `json:"kind"`
@@ -12,7 +12,7 @@ type Node struct {
 	URL       string `json:"url,omitempty"`
 	Chart     string `json:"chart,omitempty"`
 
-	// Constraint is what a manifest allows, Version what was chosen, or is stored.
+	// Constraint is the version of the manifest, Version the version that was chosen, or is stored.
 	Constraint string `json:"constraint,omitempty"`
 	Version    string `json:"version,omitempty"`
 
@@ -28,29 +28,29 @@ type Note struct {
 	Text string `json:"text"`
 }
 
-// Mark says whether something was chosen.
+// Mark marks a candidate as chosen or not.
 type Mark string
 
-// The marks of candidates. Other notes have none.
+// The marks of candidates. Other notes have no mark.
 const (
 	Taken Mark = "taken"
 	Left  Mark = "left"
 )
 
-// Kinds of nodes that are no objects.
+// Kinds of nodes that are not objects.
 const (
 	Cluster = "Cluster"
 	File    = "File"
 )
 
-// States of objects of which no run says anything. The others are those of reports.
+// States of objects that no run reports. Other states are those of reports.
 const (
 	Suspended = "suspended"
 	Invalid   = "invalid" // the API server would refuse it
-	Missing   = "missing" // something refers to it, and it is not there
+	Missing   = "missing" // an object refers to it, but it does not exist
 )
 
-// title names a node.
+// title returns the name of a node.
 func (n *Node) title() string {
 	switch {
 	case n.Kind == Cluster:
@@ -70,8 +70,8 @@ func (n *Node) bad() bool {
 	return false
 }
 
-// Unfold returns nodes that share nothing: what several have in common is below the first of them only, which bounds how many
-// there are.
+// Unfold returns nodes without shared children: shared children are below the first of their parents only, which limits their
+// number.
 func Unfold(roots []*Node) []*Node { return unfold(roots, map[*Node]bool{}) }
 
 func unfold(nodes []*Node, seen map[*Node]bool) []*Node {
@@ -88,15 +88,15 @@ func unfold(nodes []*Node, seen map[*Node]bool) []*Node {
 	return copies
 }
 
-// Failing returns copies of the nodes that need attention and of those above them, none if no node does.
+// Failing returns copies of the nodes that need attention, with their ancestors, or nil if no node needs attention.
 func Failing(roots []*Node) []*Node { return keep(roots, (*Node).bad, false, map[*Node]*Node{}) }
 
-// Keep returns the nodes for which a function is true, with all that is below them, and what leads to them.
+// Keep returns the nodes for which wanted is true, with everything below them, and with their ancestors.
 func Keep(roots []*Node, wanted func(*Node) bool) []*Node {
 	return keep(roots, wanted, true, map[*Node]*Node{})
 }
 
-// keep returns the nodes that are wanted, with all that is below them if they are kept whole, and what leads to them.
+// keep returns the wanted nodes and their ancestors. If whole is set, it also returns everything below wanted nodes.
 func keep(nodes []*Node, wanted func(*Node) bool, whole bool, done map[*Node]*Node) []*Node {
 	var kept []*Node
 	for _, n := range nodes {
