@@ -1,5 +1,5 @@
-// Package overview makes a row of each release of what a run found: its chart, version, source and state. Charts and sources that
-// no release uses are below.
+// Package overview prints a table of the results of a run: a row for each release, with its chart, version, source and state, and
+// rows for charts and sources that no release uses.
 package overview
 
 import (
@@ -25,12 +25,12 @@ type id struct{ cluster, kind, namespace, name string }
 type row struct {
 	id
 	chart, version, url string
-	source              id // nothing for what is a source itself
+	source              id // zero for a source
 	owner               id // the release that a HelmChart is made for
 	state, message      string
 }
 
-// Add adds an object with its document and what became of it.
+// Add adds an object with its document and its state.
 func (t *Table) Add(doc map[string]any, o report.Object) {
 	text := func(path ...string) string { return status.Text(doc, path...) }
 	reference := func(field ...string) id {
@@ -111,7 +111,7 @@ func (t *Table) Write(w io.Writer, s table.Style) error {
 	return nil
 }
 
-// short names what a chart comes from, without its namespace: that is wide.
+// short returns the kind and name of a source, without its namespace: that would be too wide.
 func (i id) short() string {
 	if i.name == "" {
 		return ""
@@ -119,7 +119,7 @@ func (i id) short() string {
 	return i.kind + "/" + i.name
 }
 
-// says is a state, and the message of one that is not as it should be.
+// says returns the state, with the message if the object failed or was interrupted.
 func (r *row) says() string {
 	switch r.state {
 	case report.StateFailed, report.StateInterrupted:
@@ -128,7 +128,7 @@ func (r *row) says() string {
 	return r.state
 }
 
-// StateColor is the colour of a cell with a state.
+// StateColor returns the colour of a cell with a state.
 func StateColor(title, cell string) table.Color {
 	if title != "STATE" && title != "READY" {
 		return table.Plain
@@ -145,10 +145,10 @@ func StateColor(title, cell string) table.Color {
 	return table.Plain
 }
 
-// parts are the rows that are written.
+// parts holds the rows to write.
 type parts struct{ releases, charts, sources []row }
 
-// parts folds each HelmChart into the release that it is made for, and leaves out what releases use, unless it failed.
+// parts merges each HelmChart into its release, and leaves out sources that releases use, unless they failed.
 func (t *Table) parts() *parts {
 	p := &parts{}
 	at, used := map[id]int{}, map[id]bool{}
