@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Marker says which policy a field follows, and which part of its result the field gets.
+// Marker names the policy that a field follows, and the part of the image that the field holds.
 type Marker struct {
 	Namespace, Name string
 	Part            Part
@@ -26,11 +26,11 @@ const (
 	Digest Part = "digest"
 )
 
-// Key is the text by which every marker is recognized. A file without it has none.
+// Key is the text that every marker contains. A file without it has no markers.
 const Key = `"$imagepolicy"`
 
-// ParseMarker reads the comment of a field. A comment without the key of markers is not a marker, and not an error. One with it that
-// cannot be read is an error: its author expects the field to change.
+// ParseMarker parses the comment of a field. A comment without Key is neither a marker nor an error. A comment with Key that
+// cannot be parsed is an error: its author expects the field to change.
 func ParseMarker(comment string) (m Marker, found bool, err error) {
 	text := strings.TrimSpace(strings.TrimLeft(comment, "#"))
 	if !strings.Contains(text, Key) {
@@ -68,11 +68,11 @@ func parseReference(ref string) (Marker, error) {
 	return m, nil
 }
 
-// Image is what a policy chose.
+// Image is the image that a policy chose.
 type Image struct{ Name, Tag, Digest string }
 
-// Part is the text for a field with a part of the image. A digest that is not known is an error: the field would be
-// emptied.
+// Part returns a part of the image for a field. A missing digest is an error: the field would become
+// empty.
 func (i Image) Part(part Part) (string, error) {
 	switch part {
 	case Tag:

@@ -1,5 +1,5 @@
-// Package policy chooses one tag of a list by an ImagePolicy of Flux, and reads the markers by which fields of
-// manifests follow policies. It does no I/O and does not know where the tags come from. The behaviour is that of
+// Package policy chooses a tag of a list by an ImagePolicy of Flux, and parses the markers by which fields of
+// manifests follow policies. It does no I/O and does not know where the tags come from. It behaves like
 // image-reflector-controller and image-automation-controller.
 package policy
 
@@ -17,19 +17,19 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// Policy says which tag is the latest. If several of the three orders are given the first of them counts, as in the
+// Policy defines the order of tags. If several of the three orders are set, the first of them applies, as in the
 // controller.
 type Policy struct {
 	// Semver is a range of versions.
 	Semver *string
 	// Alphabetical and Numerical are "asc" or "desc"; empty means asc.
 	Alphabetical, Numerical *string
-	// Pattern is a regular expression that tags have to match, and Extract the template of what is compared of them. An
-	// empty pattern matches every tag, an empty template stands for the whole tag.
+	// Pattern is a regular expression that tags must match, and Extract is a template for the part that is compared. An
+	// empty pattern matches every tag, an empty template gives the whole tag.
 	Pattern, Extract string
 }
 
-// Choices counts the orders that are given. More than one is most likely a mistake.
+// Choices returns the number of orders that are set. More than one is most likely a mistake.
 func (p Policy) Choices() int {
 	n := 0
 	for _, given := range []bool{p.Semver != nil, p.Alphabetical != nil, p.Numerical != nil} {
@@ -40,8 +40,8 @@ func (p Policy) Choices() int {
 	return n
 }
 
-// Latest chooses one of the tags, which have to be in the order of [Listed]: it decides where two are equal. The messages
-// are the controller's.
+// Latest returns the latest of the tags, which must be in the order of [Listed]: the order decides between equal tags. The
+// messages are the controller's.
 func (p Policy) Latest(tags []string) (string, error) {
 	choose, err := p.chooser()
 	if err != nil {
@@ -60,10 +60,10 @@ func (p Policy) Latest(tags []string) (string, error) {
 	return choose(candidates)
 }
 
-// candidate is a tag, and what is compared of it.
+// candidate is a tag, and the text by which it is compared.
 type candidate struct{ tag, text string }
 
-// candidates filters the tags. Of several with the same extract the last one remains, at the position of the first.
+// candidates filters the tags. Of several tags with the same extract, the last remains, at the position of the first.
 func (p Policy) candidates(tags []string) ([]candidate, error) {
 	var found []candidate
 	if p.Pattern == "" {
@@ -123,7 +123,7 @@ func ordered(order string, latest func(c []candidate, descending bool) (string, 
 	return nil, fmt.Errorf("invalid policy: invalid order argument provided: '%s', must be one of: asc, desc", order)
 }
 
-// latestVersion takes the highest version that fits. Of equal ones the first remains.
+// latestVersion returns the tag with the highest version that fits. Of equal versions, the first wins.
 func latestVersion(candidates []candidate, constraint *semver.Constraints) (string, error) {
 	tag := ""
 	var latest *semver.Version
@@ -139,8 +139,8 @@ func latestVersion(candidates []candidate, constraint *semver.Constraints) (stri
 	return tag, nil
 }
 
-// Version reads a tag as the controllers do: it needs three parts at dots, but each part may have leading zeros, and the
-// whole a v in front.
+// Version parses a tag as the controllers do: it needs three parts at dots, but each part may have leading zeros, and the
+// version may begin with v.
 func Version(tag string) (*semver.Version, bool) {
 	if strings.Count(tag, ".") < 2 {
 		return nil, false
@@ -158,7 +158,7 @@ func alphabetical(candidates []candidate, descending bool) (string, error) {
 	return slices.MaxFunc(candidates, compare).tag, nil
 }
 
-// numerical compares numbers as the controller does, in 64 bits of floating point. Of equal ones the last remains.
+// numerical compares numbers as the controller does, as 64-bit floating point. Of equal numbers, the last wins.
 func numerical(candidates []candidate, descending bool) (string, error) {
 	tag := ""
 	var latest float64
@@ -178,12 +178,12 @@ func numerical(candidates []candidate, descending bool) (string, error) {
 	return tag, nil
 }
 
-// signatureTags are left out where a repository says nothing.
+// signatureTags matches the tags that are left out by default.
 const signatureTags = `^.*\.sig$`
 
-// Listed is what an ImageRepository makes of the tags of a registry: without those that one of the expressions is found
-// in, from the last to the first by bytes. No expressions are the default, which is tags of signatures. Tags that no
-// registry may have are left out: they would break the files that they are written to.
+// Listed returns the tags of a registry as an ImageRepository lists them: without tags that match an exclusion, in
+// descending order of bytes. Without exclusions, tags of signatures are excluded. Invalid tags are left out: they
+// would break the files that they are written to.
 func Listed(tags, exclusions []string) ([]string, error) {
 	if len(exclusions) == 0 {
 		exclusions = []string{signatureTags}
@@ -209,10 +209,10 @@ func Listed(tags, exclusions []string) ([]string, error) {
 	return slices.Compact(listed), nil
 }
 
-// maxTag is the length of a tag that the OCI distribution specification allows, in bytes.
+// maxTag is the limit of the OCI distribution specification for a tag, in bytes.
 const maxTag = 128
 
-// IsTag reports whether a registry may have the tag, by the OCI distribution specification.
+// IsTag reports whether a tag is valid by the OCI distribution specification.
 func IsTag(tag string) bool {
 	if tag == "" || len(tag) > maxTag || tag[0] == '.' || tag[0] == '-' {
 		return false
