@@ -16,8 +16,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/rewrite"
 )
 
-// mapFiles names the files of a report as those who read it see them: from the root of
-// the repository.
+// mapFiles replaces the names of files in a report by paths from the root of the
+// repository.
 func mapFiles(root string, run *report.Run) {
 	places := map[string]string{}
 	mapPos := func(p *manifest.Pos) {
@@ -52,8 +52,8 @@ func mapFiles(root string, run *report.Run) {
 	}
 }
 
-// repositoryRoot is the directory that the paths of reports begin in: what a CI system
-// checked out, or the repository that is worked in, or the working directory.
+// repositoryRoot returns the directory that the paths of reports start from: the checkout
+// of a CI system, or the repository of the working directory, or the working directory.
 func repositoryRoot(getenv func(string) string) string {
 	dir, err := os.Getwd()
 	if err == nil {
@@ -82,8 +82,8 @@ func isBelow(root, path string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// fileInRepository is a file as it is called from the root on, with forward slashes; one
-// that is elsewhere has its whole path.
+// fileInRepository returns the path of a file from the root, with forward slashes, or its
+// absolute path if it is outside of the root.
 func fileInRepository(root, file string) string {
 	if file == "" || file == manifest.StdinName {
 		return file
@@ -92,8 +92,8 @@ func fileInRepository(root, file string) string {
 	if err != nil {
 		return filepath.ToSlash(file)
 	}
-	// The directory is looked at as it is, the file as it is called: a link is what was
-	// found, not what it leads to.
+	// The links of the directory are resolved, but not that of the file: the finding is about
+	// the link, not about its target.
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(absolute)); err == nil {
 		absolute = filepath.Join(dir, filepath.Base(absolute))
 	}
@@ -103,8 +103,8 @@ func fileInRepository(root, file string) string {
 	return filepath.ToSlash(absolute)
 }
 
-// writeWhole writes a file completely or not at all. What is no regular file, a pipe or
-// a device, is written to as it is.
+// writeWhole writes a file completely or not at all. A pipe or a device is written to
+// directly.
 func writeWhole(ctx context.Context, path string, content []byte) error {
 	if file.Outside(path) {
 		return file.ErrOutside
@@ -124,10 +124,10 @@ func writeWhole(ctx context.Context, path string, content []byte) error {
 	return rewrite.Write(path, content)
 }
 
-// readerPatience is how long a run that is cut short waits for the reader of its report.
+// readerPatience is the time that an interrupted run waits for the reader of its report.
 const readerPatience = time.Second
 
-// writeInBackground writes to a pipe or a device, which may have no reader.
+// writeInBackground writes to a pipe or a device, which may have no reader, until the context ends.
 func writeInBackground(ctx context.Context, path string, content []byte) error {
 	done := make(chan error, 1)
 	go func() { done <- os.WriteFile(path, content, 0o666) }()

@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	// maxStepSummary is what GitHub takes of all summaries of a step together.
+	// maxStepSummary is GitHub's limit, in bytes, of all summaries of a step together.
 	maxStepSummary = 1 << 20
-	// maxNamedFailures bounds the list of failed objects in the outputs of a step.
+	// maxNamedFailures is the limit of the list of failed objects in the outputs of a step.
 	maxNamedFailures = 100
 )
 
 // Output is an output of a step of GitHub Actions.
 type Output struct{ Name, Value string }
 
-// reportGitHub reports to GitHub Actions what was found: annotations in the log, a summary of
-// the step, its outputs. What does not work is a warning: the run is what counts.
+// reportGitHub reports findings to GitHub Actions: annotations in the log, a summary of the
+// step, and outputs. An error is only a warning: it must not fail the run.
 func (p *Publisher) reportGitHub(run *report.Run, outputs []Output) {
-	if !p.Console.JSON() { // the lines there are for a program that expects nothing else
+	if !p.Console.JSON() { // a program that reads JSON lines expects no commands
 		p.annotate(run)
 	}
 	if path := p.Getenv("GITHUB_STEP_SUMMARY"); path != "" {
@@ -43,12 +43,12 @@ func (p *Publisher) reportGitHub(run *report.Run, outputs []Output) {
 	}
 }
 
-// annotate writes workflow commands to stderr, where GitHub finds them as well: stdout
+// annotate writes workflow commands to stderr, where GitHub also reads them: stdout
 // is for documents.
 func (p *Publisher) annotate(run *report.Run) {
 	var commands bytes.Buffer
 	left, err := report.Annotations(&commands, run, report.AnnotationsPerStep)
-	if err != nil { // a buffer takes everything
+	if err != nil { // writing to a buffer does not fail
 		return
 	}
 	p.Console.Verbatim(commands.String())
@@ -57,7 +57,7 @@ func (p *Publisher) annotate(run *report.Run) {
 	}
 }
 
-// appendSummary adds a page to those that other programs of the step wrote.
+// appendSummary adds a page after the summaries of other programs of the step.
 func appendSummary(path string, run *report.Run) error {
 	there := 0
 	if info, err := os.Stat(path); err == nil {
@@ -82,14 +82,14 @@ func appendFile(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// runOutputs are the outputs that every command has.
+// runOutputs returns the outputs that all commands have.
 func runOutputs(run *report.Run) []Output {
 	findings, of := report.Counts(run.Findings), run.Count
 	var failed []string
 	for _, o := range run.Objects {
 		if o.State == report.StateFailed && len(failed) < maxNamedFailures {
 			name := console.Subject{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}.String()
-			failed = append(failed, strings.Join(strings.Fields(name), " ")) // a name is a line
+			failed = append(failed, strings.Join(strings.Fields(name), " ")) // one line per name
 		}
 	}
 	return []Output{
@@ -106,8 +106,8 @@ func runOutputs(run *report.Run) []Output {
 	}
 }
 
-// encodeOutputs writes each value between delimiters that cannot be guessed:
-// no value ends its output and begins another.
+// encodeOutputs writes each value between random delimiters, so that no value
+// can end its output and begin another.
 func encodeOutputs(outputs []Output) string {
 	var b strings.Builder
 	for _, o := range outputs {

@@ -1,4 +1,4 @@
-// Package publish hands the reports of a run to those who read them: files, standard output, GitHub Actions.
+// Package publish writes the reports of a run: to files, to standard output, and to GitHub Actions.
 package publish
 
 import (
@@ -13,18 +13,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// Target is one report: a format, and the file for it, - for standard output.
+// Target is a report: its format, and its file, or "-" for standard output.
 type Target struct{ Format, File string }
 
-// Reports say which reports of a run are written.
+// Reports configure which reports of a run are written.
 type Reports struct {
 	Targets  []Target
-	Silenced bool   // what comments silence is listed, too
-	NoGitHub bool   // nothing is reported to GitHub Actions
-	Findings string // the format in which standard output has what was found: json, jsonl, or none of these
+	Silenced bool   // also list findings that comments silence
+	NoGitHub bool   // do not report to GitHub Actions
+	Findings string // the format of findings on standard output: json, jsonl, or any other for no findings
 }
 
-// ListsFindings reports whether standard output gets what was found.
+// ListsFindings reports whether findings are written to standard output.
 func (o *Reports) ListsFindings() bool { return o.Findings == "json" || o.Findings == "jsonl" }
 
 // Bills reports whether a bill of materials is among the reports.
@@ -39,7 +39,7 @@ type Publisher struct {
 	Stdout  io.Writer
 }
 
-// ShowsTrees reports whether one of the reports shows trees and what is published.
+// ShowsTrees reports whether a report shows trees and published versions.
 func (p *Publisher) ShowsTrees(o *Reports) bool {
 	return p.onGitHub(o) || slices.ContainsFunc(o.Targets, func(t Target) bool { return t.Format == "html" || t.Format == "markdown" })
 }
@@ -53,8 +53,8 @@ func (p *Publisher) onGitHub(o *Reports) bool {
 	return !o.NoGitHub && p.Getenv("GITHUB_ACTIONS") == "true"
 }
 
-// Publish writes the reports of a run that is over, those for GitHub too, with further outputs of the step. It returns an error for
-// each report that could not be written.
+// Publish writes the reports of a finished run, including those for GitHub, with additional outputs of the step. It returns an
+// error for each report that could not be written.
 func (p *Publisher) Publish(ctx context.Context, o *Reports, run *report.Run, outputs []Output) []error {
 	if !p.Wanted(o) {
 		return nil
