@@ -1,4 +1,4 @@
-// Package records prints what commands list that is no object: as tables, YAML, JSON, Markdown, or by a template.
+// Package records prints lists of records, which are not objects: as tables, YAML, JSON, Markdown, or with a template.
 package records
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// Formats are those that records are printed in, besides templates.
+// Formats returns the formats of records, except templates.
 func Formats() []string { return []string{"table", "wide", "yaml", "json", "jsonl", "markdown"} }
 
-// Columns say how a record is shown in a table.
+// Columns describe how a record is shown in a table.
 type Columns[T any] struct {
-	Header, Wide []string // titles; wide ones follow the others
+	Header, Wide []string // titles; those of Wide come last
 	Row          func(T) []string
-	Cluster      func(T) string // of a record, "" where there is one cluster
+	Cluster      func(T) string // of a record, "" with a single cluster
 	Color        func(title, cell string) table.Color
 }
 
-// Print writes records in a format. A table without rows is nothing; only one that is not wide is cut to the style.
+// Print writes records in a format. A table without rows is empty; only the format table is cut to the style.
 func (c *Columns[T]) Print(w io.Writer, format string, s table.Style, list []T) error {
 	if template, err := status.ParseTemplate(format); template != nil || err != nil {
 		if err != nil {
@@ -35,7 +35,7 @@ func (c *Columns[T]) Print(w io.Writer, format string, s table.Style, list []T) 
 	case "json", "jsonl":
 		return Encode(w, list, format == "jsonl")
 	case "yaml":
-		text, err := yaml.Marshal(append([]T{}, list...)) // an empty list is one, too
+		text, err := yaml.Marshal(append([]T{}, list...)) // an empty list prints as [], not null
 		if err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (c *Columns[T]) Print(w io.Writer, format string, s table.Style, list []T) 
 	return s.Write(w, header, rows, c.Color)
 }
 
-// WithClusters puts the clusters of rows into a column in front, where there are several.
+// WithClusters adds a first column with the clusters of rows, if there are several clusters.
 func WithClusters(header []string, rows [][]string, cluster func(i int) string) ([]string, [][]string) {
 	several := false
 	for i := range rows {
@@ -78,7 +78,7 @@ func WithClusters(header []string, rows [][]string, cluster func(i int) string) 
 	return slices.Insert(slices.Clone(header), 0, "CLUSTER"), rows
 }
 
-// list is what JSON is printed as: the shape that kubectl gives to any number of objects.
+// list is the form of records in JSON: that of kubectl for any number of objects.
 type list[T any] struct {
 	APIVersion string `json:"apiVersion"`
 	Items      []T    `json:"items"`
@@ -89,7 +89,7 @@ func listOf[T any](items []T) list[T] {
 	return list[T]{"v1", append([]T{}, items...), "List"}
 }
 
-// Encode writes records as one JSON List, or as one JSON object a line.
+// Encode writes records as one JSON List, or as one JSON object per line.
 func Encode[T any](w io.Writer, items []T, lines bool) error {
 	if !lines {
 		return report.Encode(w, listOf(items))
