@@ -13,10 +13,10 @@ import (
 // ErrNoMatch is matched by every [*NoMatchError].
 var ErrNoMatch = errors.New("no chart version matches")
 
-// A NoMatchError reports that no published version matches, and which came nearest.
+// A NoMatchError reports that no published version matches, and the nearest versions.
 type NoMatchError struct {
 	Version     string // of the manifest
-	Published   int    // number of candidates that there were
+	Published   int    // number of candidates
 	Newest      string // newest version that a range can choose, or ""
 	Prerelease  string // newest pre-release that would match if pre-releases did
 	Removed     string // newest removed version that would match
@@ -25,18 +25,18 @@ type NoMatchError struct {
 
 	text     string
 	wider    string // a constraint that matches Prerelease, "" if there is no simple one
-	filtered int    // tags that a filter has left out, if it has left none
+	filtered int    // number of tags, if the filter has left out all of them
 }
 
 func (e *NoMatchError) Error() string { return e.text }
 
-// Finding is what is wrong.
+// Finding returns the code of the error.
 func (*NoMatchError) Finding() finding.Code { return finding.NoMatch }
 
 // Is makes errors.Is(err, ErrNoMatch) true.
 func (e *NoMatchError) Is(target error) bool { return target == ErrNoMatch }
 
-// Hint says what the user may have meant, "" if there is nothing to say.
+// Hint returns advice about what the user may have meant, or "".
 func (e *NoMatchError) Hint() string {
 	switch {
 	case e.filtered > 0:
@@ -66,8 +66,8 @@ func asNoMatch(err error) (*NoMatchError, bool) {
 	return noMatch, ok
 }
 
-// reword sets the text of a NoMatchError, except where there was nothing to choose from. The error is fresh from
-// Choose and not shared yet.
+// reword sets the text of a NoMatchError, except if there were no candidates. The error is new from Choose and not
+// shared yet.
 func reword(err error, text string) error {
 	if noMatch, ok := asNoMatch(err); ok && noMatch.Published > 0 {
 		noMatch.text = text
@@ -75,7 +75,7 @@ func reword(err error, text string) error {
 	return err
 }
 
-// explain finds out what came nearest to a constraint that nothing satisfies.
+// explain returns an error with the versions nearest to a constraint that no version satisfies.
 func explain(cands []Candidate, version string, constraint *semver.Constraints) error {
 	e := &NoMatchError{
 		Version:   version,
@@ -97,8 +97,8 @@ func explain(cands []Candidate, version string, constraint *semver.Constraints) 
 	return e
 }
 
-// before returns the newest pre-release of a version that would match, and a range that takes it: 1.0.0-beta.1 comes
-// before everything that is in 1.x.
+// before returns the newest pre-release of a version that would match, and a range that matches it: 1.0.0-beta.1 precedes
+// all versions of 1.x.
 func before(cands []Candidate, constraint *semver.Constraints) (version, wider string) {
 	i := highest(cands, live, func(v *semver.Version) bool {
 		release, err := v.SetPrerelease("")
@@ -123,7 +123,7 @@ func versionAt(cands []Candidate, i int) string {
 	return cands[i].Version
 }
 
-// newest prefers releases: a pre-release is news only where there is nothing else.
+// newest returns the newest release, or the newest pre-release if there are no releases.
 func newest(cands []Candidate) string {
 	release := func(v *semver.Version) bool { return v.Prerelease() == "" }
 	if i := highest(cands, live, release); i >= 0 {
@@ -132,7 +132,7 @@ func newest(cands []Candidate) string {
 	return versionAt(cands, highest(cands, live, func(*semver.Version) bool { return true }))
 }
 
-// widen returns the constraint with the smallest change that lets prerelease match, "" if that is not simple.
+// widen returns the constraint with the smallest change that lets prerelease match, "" if there is no simple change.
 func widen(version, prerelease string) string {
 	v, err := parseVersion(prerelease)
 	if err != nil {
@@ -167,7 +167,7 @@ func unreachable(cands []Candidate, constraint *semver.Constraints) string {
 	return found
 }
 
-// prefixedTag returns the tag with a "v" in front that version would have chosen, had the "v" been left out.
+// prefixedTag returns the tag with a "v" in front that version would choose if tags had no "v".
 func prefixedTag(tags []string, version string) string {
 	var bare []string
 	for _, tag := range tags {

@@ -7,8 +7,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// NewestFirst sorts candidates by the precedence of their versions, the newest first. Of the same precedence, what [Choose]
-// prefers comes first. What is no version comes last, in the order of its bytes.
+// NewestFirst sorts candidates by the precedence of their versions, the newest first. Of the same precedence, the candidate
+// that [Choose] prefers comes first. Invalid versions come last, in descending order of bytes.
 func NewestFirst(cands []Candidate) []Candidate {
 	type entry struct {
 		c Candidate
@@ -41,8 +41,8 @@ func NewestFirst(cands []Candidate) []Candidate {
 	return sorted
 }
 
-// Newest returns the candidate with the highest version that was not removed. A pre-release only counts if prereleases is
-// true, or if nothing else is there.
+// Newest returns the candidate with the highest version that was not removed. It returns a pre-release only if prereleases
+// is true, or if there are no releases.
 func Newest(cands []Candidate, prereleases bool) (Candidate, bool) {
 	all := func(*semver.Version) bool { return true }
 	i := -1
@@ -58,13 +58,13 @@ func Newest(cands []Candidate, prereleases bool) (Candidate, bool) {
 	return cands[i], true
 }
 
-// IsPrerelease reports whether a version is one.
+// IsPrerelease reports whether a version is a pre-release.
 func IsPrerelease(version string) bool {
 	v, err := parseVersion(version)
 	return err == nil && v.Prerelease() != ""
 }
 
-// Newer reports whether version has a higher precedence than other. What is no version is older than what is one.
+// Newer reports whether version has a higher precedence than other. An invalid version is older than a valid one.
 func Newer(version, other string) bool {
 	v, err := parseVersion(version)
 	if err != nil {
@@ -74,7 +74,7 @@ func Newer(version, other string) bool {
 	return err != nil || v.GreaterThan(o)
 }
 
-// Takes returns what says whether [Choose] could choose a candidate for version. The error is a [*ConstraintError].
+// Takes returns a test whether [Choose] could choose a candidate for version. The error is a [finding.MalformedVersion].
 func Takes(version string) (func(Candidate) bool, error) {
 	constraint, err := parseConstraint(version)
 	if err != nil {
@@ -89,8 +89,8 @@ func Takes(version string) (func(Candidate) bool, error) {
 	}, nil
 }
 
-// TagCandidates returns a candidate for every tag that is a version with three parts, which may have a "v" in front. helm
-// says that the tags are those of charts.
+// TagCandidates returns a candidate for every tag that is a version with three parts, which may have a "v" in front. If helm
+// is set, the tags are tags of charts.
 func TagCandidates(tags []string, helm bool) []Candidate {
 	all := (&TagRange{helm: helm}).candidates(tags)
 	return slices.DeleteFunc(all, func(c Candidate) bool {

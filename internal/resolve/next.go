@@ -16,14 +16,14 @@ const (
 	Major Level = "major"
 )
 
-// strict reads a version of three numbers, which may have a "v" in front.
+// strict parses a version of three numbers, which may have a "v" in front.
 func strict(text string) (*semver.Version, error) {
 	return semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
 }
 
 // Next returns the candidate that an exact version may be moved to: the newest that is higher, differs in no higher part
-// than level, and was not removed. A pre-release only follows a pre-release. It is false if there is none, or if current
-// is no version of three numbers.
+// than level, and was not removed. A pre-release only follows a pre-release. It returns false if there is no such
+// candidate, or if current is not a version of three numbers.
 func Next(cands []Candidate, current string, level Level) (Candidate, bool) {
 	now, err := strict(current)
 	if err != nil {

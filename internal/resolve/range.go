@@ -9,7 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// literalForm is a version in a constraint, with parts left out.
+// literalForm matches a version in a constraint, which may be partial.
 var literalForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?`)
 })
@@ -17,7 +17,7 @@ var literalForm = sync.OnceValue(func() *regexp.Regexp {
 // maxLiteral is the largest number that has a successor.
 const maxLiteral = math.MaxInt64 - 2
 
-// Satisfiable reports whether any version at all could match a constraint. What is no constraint is not judged here.
+// Satisfiable reports whether any version could match a constraint. It returns true for an invalid constraint.
 //
 // The versions that a constraint matches form intervals that begin and end at, or at the next minor or major version
 // of, the versions that it names. So it is enough to try these and their neighbours.
@@ -35,7 +35,7 @@ func Satisfiable(version string) bool {
 	for _, m := range literalForm().FindAllStringSubmatch(version, -1) {
 		major, minor, patch := part(m[1]), part(m[2]), part(m[3])
 		if max(major, minor, patch) > maxLiteral {
-			return true // what comes after it is not known
+			return true // its successor is not known
 		}
 		for _, v := range neighbours(major, minor, patch, m[4]) {
 			if wide.Check(v) {
@@ -54,8 +54,8 @@ func part(text string) uint64 {
 	return n
 }
 
-// neighbours are a version, those around it, and the first of the next minor and major version. Two that follow each
-// other are enough to get past one that is excluded.
+// neighbours returns a version, those around it, and the first of the next minor and major versions. Two consecutive
+// versions are enough to skip an excluded version.
 func neighbours(major, minor, patch uint64, pre string) []*semver.Version {
 	var all []*semver.Version
 	add := func(major, minor, patch uint64) {
@@ -82,7 +82,7 @@ func neighbours(major, minor, patch uint64, pre string) []*semver.Version {
 	return all
 }
 
-// Unbounded reports whether a constraint matches every major version that is still to come.
+// Unbounded reports whether a constraint matches all future major versions.
 func Unbounded(version string) bool {
 	constraint, err := parseConstraint(version)
 	return err == nil && constraint.Check(semver.New(maxLiteral, 0, 0, "", ""))

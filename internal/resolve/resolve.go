@@ -16,10 +16,10 @@ const UnquotedDigest = "unquoted number "
 type Candidate struct {
 	Name    string
 	Version string
-	// AppVersion is that of what the chart installs, for display. Tags of a registry have none.
+	// AppVersion is the version of the application, for display. Tags of a registry do not have it.
 	AppVersion string
 	Created    time.Time // zero when unknown, as for tags of a registry
-	Digest     string    // as published, not yet judged
+	Digest     string    // as published, not yet validated
 	URLs       []string
 	Tag        string // the registry's tag, "" for an entry of an index
 	Removed    bool   // withdrawn by its publisher: never chosen by a range, still found by its exact version
@@ -28,10 +28,10 @@ type Candidate struct {
 }
 
 // Choose returns the candidate that matches version, which may be a version, a semver range, or "" or "*" for the
-// latest. An error is a [*NoMatchError] or a [*ConstraintError].
+// latest. An error is a [*NoMatchError] or a [finding.MalformedVersion].
 //
 // An exact string match wins before any constraint is tried, so that "1.2.3+build7" can be named although
-// semver ignores build metadata, and so that versions which are not semver can be named at all.
+// semver ignores build metadata, and so that versions that are not semver can be named at all.
 // source-controller does the same. It is also the only way to a removed version or a pre-release outside the range.
 //
 // A range chooses the highest precedence. Of several candidates with the same precedence it prefers the one created
@@ -59,8 +59,8 @@ func ChooseFromIndex(chart string, cands []Candidate, version string) (Candidate
 	return c, reword(err, "no '"+chart+"' chart with version matching '"+version+"' found")
 }
 
-// ChooseFromTags is Choose among the tags of a registry, with source-controller's error text. It knows the tags that
-// [FromTags] leaves out, and says so when one of them is what the user may have meant.
+// ChooseFromTags is Choose among the tags of a registry, with source-controller's error text. Its error also reports a tag
+// that [FromTags] leaves out if the user may have meant it.
 func ChooseFromTags(tags []string, version string) (Candidate, error) {
 	c, err := Choose(FromTags(tags), version)
 	if noMatch, ok := asNoMatch(err); ok {
@@ -90,8 +90,8 @@ func IsExact(version string) bool {
 	return err == nil
 }
 
-// exact returns the index of the candidate whose version is that string, or -1. Published twice, a live one is
-// preferred to a removed one, then the one created last, then the first.
+// exact returns the index of the candidate whose version is equal to a string, or -1. Of several, it prefers a live
+// candidate to a removed one, then the one created last, then the first.
 func exact(cands []Candidate, version string) int {
 	best := -1
 	if version == "" {
@@ -117,8 +117,8 @@ func betterEqual(c, best *Candidate) bool {
 
 func live(c *Candidate) bool { return !c.Removed }
 
-// highest returns the index of the best candidate that is eligible and whose version is wanted, or -1. Candidates
-// whose version has fewer than two dots or is no version at all are passed over, as in source-controller.
+// highest returns the index of the best candidate that is eligible and whose version is wanted, or -1. It skips candidates
+// whose version has fewer than two dots or is invalid, as source-controller does.
 func highest(cands []Candidate, eligible func(*Candidate) bool, wanted func(*semver.Version) bool) int {
 	best, bestVersion := -1, (*semver.Version)(nil)
 	for i := range cands {
@@ -130,7 +130,7 @@ func highest(cands []Candidate, eligible func(*Candidate) bool, wanted func(*sem
 		if err != nil {
 			continue
 		}
-		// Ask whether it is the best first: that is cheaper than the constraint, and mostly false.
+		// Compare with the best first: that is cheaper than the constraint, and mostly false.
 		if best >= 0 && !beats(c, v, &cands[best], bestVersion) {
 			continue
 		}

@@ -17,8 +17,8 @@ type TagRange struct {
 	helm   bool
 }
 
-// NewTagRange reads spec.ref.semver and spec.ref.semverFilter. helm says that the tags are those of charts, in which a
-// "_" stands for a "+"; without it tags with a "_" are no versions. An error has source-controller's text.
+// NewTagRange parses spec.ref.semver and spec.ref.semverFilter. If helm is set, the tags are those of charts, in which
+// "_" means "+"; without it, tags with "_" are not versions. An error has source-controller's text.
 func NewTagRange(text, filter string, helm bool) (*TagRange, error) {
 	r := &TagRange{text: text, helm: helm}
 	if filter != "" {
@@ -33,9 +33,9 @@ func NewTagRange(text, filter string, helm bool) (*TagRange, error) {
 	return r, nil
 }
 
-// Choose returns the tag with the highest version in the range. Other than among the tags of a HelmRepository, a "v"
-// may stand in front of a version. Tags of the same precedence are chosen from as versions of a chart are. An error is
-// a [*NoMatchError].
+// Choose returns the tag with the highest version in the range. Unlike among the tags of a HelmRepository, a version may
+// have a "v" in front. Between tags of the same precedence, it decides as for versions of a chart. An error is a
+// [*NoMatchError].
 func (r *TagRange) Choose(tags []string) (string, error) {
 	kept := tags
 	if r.filter != nil {

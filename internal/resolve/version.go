@@ -12,13 +12,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// parseVersion reads a version as source-controller does: there must be two dots somewhere, for the rest it is
+// parseVersion parses a version as source-controller does: there must be two dots somewhere, otherwise it is
 // lenient ("v1.2.3" and "2025.02.03" are versions, "1.2" is not).
 func parseVersion(s string) (*semver.Version, error) {
 	if strings.Count(s, ".") < 2 {
 		return nil, semver.ErrInvalidSemVer
 	}
-	// The strict parser knows no regular expression and reads nearly everything that is ever published.
+	// The strict parser uses no regular expression and parses nearly all published versions.
 	if v, err := semver.StrictNewVersion(strings.TrimPrefix(s, "v")); err == nil {
 		return v, nil
 	}
@@ -38,7 +38,7 @@ func parseConstraint(version string) (*semver.Constraints, error) {
 	return constraint, nil
 }
 
-// improper says that a version is neither published nor a constraint.
+// improper returns an error for a version that is neither published nor a constraint.
 func improper(version string, err error) error {
 	p := &finding.Problem{
 		Code: finding.MalformedVersion, Text: fmt.Sprintf("improper constraint: %q", version), Err: err,
@@ -54,20 +54,20 @@ func improper(version string, err error) error {
 }
 
 // ValidateVersion returns a [finding.MalformedVersion] for a version that only a candidate of exactly that name could satisfy,
-// such as "latest" or "nightly": it needs no candidates to find a slip of the pen.
+// such as "latest" or "nightly": it finds typing mistakes without candidates.
 func ValidateVersion(version string) error {
 	_, err := parseConstraint(version)
 	return err
 }
 
-// IsRange reports whether a text is a range of versions, and no version: 6.x and ^6 are, 6.1.0 and latest are not.
+// IsRange reports whether a text is a range of versions, and not a version: 6.x and ^6 are ranges, 6.1.0 and latest are not.
 func IsRange(text string) bool {
 	_, err := semver.NewVersion(text)
 	return err != nil && ValidateVersion(text) == nil
 }
 
-// SetMetadata returns version with meta as its build metadata. What was there before is replaced, and the version is
-// normalised: "v1.2" becomes "1.2.0+meta". Without meta the version is returned as it is.
+// SetMetadata returns version with meta as its build metadata. It replaces existing metadata, and normalises the version:
+// "v1.2" becomes "1.2.0+meta". With an empty meta, it returns the version unchanged.
 func SetMetadata(version, meta string) (string, error) {
 	if meta == "" {
 		return version, nil
@@ -83,7 +83,7 @@ func SetMetadata(version, meta string) (string, error) {
 	return with.String(), nil
 }
 
-// nameForm is source-controller's. It forbids upper case and "_", although HTTP repositories may well hold such
+// nameForm is source-controller's expression. It forbids upper case and "_", although HTTP repositories may have such
 // charts (see docs/differences.md).
 var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-a-z0-9]+/?\.?)+$`) })
 
