@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// inputs are the sets of values, and whether the set refers to any. Without them a set is made once, of null.
+// inputs returns the sets of values, and whether the set has any inputs. A set without inputs is rendered once, with null.
 func (s *Set) inputs() (list []map[string]any, given bool, err error) {
 	if len(s.Spec.Inputs) == 0 && len(s.Spec.InputsFrom) == 0 {
 		return []map[string]any{nil}, false, nil
@@ -43,7 +43,7 @@ func (s *Set) inputs() (list []map[string]any, given bool, err error) {
 
 func checksum(text string) string { return fmt.Sprint(adler32.Checksum([]byte(text))) }
 
-// provided returns values with their origin. Nulls are removed, as the API server removes them.
+// provided returns values with their origin. It removes nulls, as the API server does.
 func (s *Set) provided(values map[string]any, kind, namespace, name string) map[string]any {
 	provided := map[string]any{}
 	for k, v := range values {
@@ -55,7 +55,7 @@ func (s *Set) provided(values map[string]any, kind, namespace, name string) map[
 	return provided
 }
 
-// providers returns those that the set refers to, each once, sorted by name. All of them have to be known, and static.
+// providers returns the providers that the set refers to, each once, sorted by name. All of them must be known and static.
 func (s *Set) providers() ([]Provider, error) {
 	chosen := map[string]Provider{}
 	for _, from := range s.Spec.InputsFrom {
@@ -105,8 +105,8 @@ type inputGroup struct {
 	values []map[string]any
 }
 
-// permute combines each of the values of a provider with each of the others', below normalized names. A provider without
-// values counts only if it shall: then there are no combinations.
+// permute combines the values of each provider with those of all other providers, under normalized names. With countEmpty, a
+// provider without values counts, and there are no combinations.
 func permute(groups []inputGroup, countEmpty bool) ([]map[string]any, error) {
 	groups = slices.DeleteFunc(groups, func(g inputGroup) bool { return len(g.values) == 0 && !countEmpty })
 	if len(groups) == 0 {
@@ -137,7 +137,7 @@ func permute(groups []inputGroup, countEmpty bool) ([]map[string]any, error) {
 	return list, nil
 }
 
-// normalized is a name in lower case, whose words are joined by an underscore. Signs but dashes are left out.
+// normalized returns a name in lower case, with its words joined by underscores. Characters except dashes are left out.
 func normalized(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {

@@ -1,5 +1,5 @@
-// Package resourceset computes which objects a ResourceSet makes of its inputs, in bounded memory and time. It knows no
-// server: what needs one is not expanded.
+// Package resourceset computes the objects of a ResourceSet from its inputs, in bounded memory and time. It does not use a
+// server: a set that needs one is not expanded.
 package resourceset
 
 import (
@@ -31,7 +31,7 @@ const (
 	disabled = "disabled"
 )
 
-// Disabled reports whether the operator leaves an object of its own as it is.
+// Disabled reports whether the operator does not reconcile a ResourceSet or provider.
 func Disabled(content map[string]any) bool {
 	return strings.EqualFold(annotated(content, reconcileAnnotation), disabled)
 }
@@ -40,16 +40,16 @@ func Disabled(content map[string]any) bool {
 const (
 	maxObjects      = 10_000
 	maxPermutations = 10_000
-	maxText         = 1 << 20 // bytes of one text that is rendered
+	maxText         = 1 << 20 // bytes of one rendered text
 )
 
 // The limits of all sets that share a budget.
 const (
-	maxAllText  = 32 << 20 // bytes that are rendered
+	maxAllText  = 32 << 20 // rendered bytes
 	maxAllSteps = 2_000_000
 )
 
-// Budget is what sets that are expanded one after the other may take together.
+// Budget limits sets that are expanded one after the other.
 type Budget struct{ text, steps int }
 
 func (b *Budget) spendText(n int) error {
@@ -66,7 +66,7 @@ func (b *Budget) spendSteps(n int) error {
 	return nil
 }
 
-// Spec is what counts of the spec of a ResourceSet.
+// Spec holds the fields of the spec of a ResourceSet that matter here.
 type Spec struct {
 	DependsOn     []Dependency     `json:"dependsOn"`
 	Inputs        []map[string]any `json:"inputs"`
@@ -84,7 +84,7 @@ type Spec struct {
 	} `json:"commonMetadata"`
 }
 
-// Step is a part of a set. All are made at once.
+// Step is a part of a set. All steps are expanded together.
 type Step struct {
 	Name              string           `json:"name"`
 	Resources         []map[string]any `json:"resources"`
@@ -123,36 +123,36 @@ type Set struct {
 	Namespace, Name string
 	Spec            Spec
 	Providers       []Provider // of its namespace
-	Budget          *Budget    // nil for one of its own
+	Budget          *Budget    // nil for a separate budget
 }
 
-// Object is one that a set makes.
+// Object is an object of a set.
 type Object struct {
 	Content map[string]any
-	Path    []any // of the field that it is made of
-	// Copied says that its data is a copy of another object's.
+	Path    []any // of the field that it is made from
+	// Copied is set if its data is a copy of another object's data.
 	Copied bool
-	// From is the namespace and name of that object, with a slash; "" if it is made in another way.
+	// From is the namespace and name of that object, with a slash; "" if the data is converted.
 	From string
 }
 
-// ServerError is a set that only a cluster can expand.
+// ServerError reports a set that only a cluster can expand.
 type ServerError struct{ what string }
 
 func (e *ServerError) Error() string { return e.what }
 
-// Error is a mistake of a set.
+// Error reports a mistake in a set.
 type Error struct {
 	Path    []any // of the field; its last step may be the index of a line in a text
 	Err     error
-	Unknown *Unknown // in the template; nil if that is not the mistake
+	Unknown *Unknown // the unknown name in the template, or nil
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Decode reads the content of a ResourceSet. Integers stay what they are.
+// Decode decodes the spec of an object. Integers stay integers.
 func Decode(content map[string]any, into any) error {
 	text, err := json.Marshal(content["spec"])
 	if err != nil {
@@ -161,8 +161,8 @@ func Decode(content map[string]any, into any) error {
 	return utiljson.Unmarshal(text, into)
 }
 
-// Expand lists the objects of a set. The error is a *ServerError if only a cluster knows them, an *Error, or why the context
-// ended.
+// Expand returns the objects of a set. It returns a [*ServerError] if only a cluster knows them, an [*Error], or the cause of
+// the context's end.
 func Expand(ctx context.Context, s Set) ([]Object, error) {
 	if s.Budget == nil {
 		s.Budget = &Budget{}
@@ -200,7 +200,7 @@ type expansion struct {
 	seen   map[string]origin
 }
 
-// origin is where an object was made: its index among all, and the step.
+// origin is the index of an object among all objects, and its step.
 type origin struct {
 	index int
 	step  string
@@ -261,8 +261,8 @@ func (x *expansion) render(what, text, step string, one bool, path []any) error 
 	return nil
 }
 
-// add takes an object. Of those with the same name in a step the first counts. The resources of a set without inputs are
-// applied one after the other, disabled or not: of these the last counts.
+// add adds an object. Of objects with the same name in a step, the first counts. The resources of a set without inputs are
+// applied one after the other, even if disabled: of these, the last counts.
 func (x *expansion) add(content map[string]any, step string, one bool, path []any) error {
 	if annotated(content, reconcileAnnotation) == disabled && (x.given || !one) {
 		return nil
@@ -297,7 +297,7 @@ func (x *expansion) add(content map[string]any, step string, one bool, path []an
 	return nil
 }
 
-// describe is how the operator writes an object: kind, namespace if there is one, and name.
+// describe returns an object in the operator's format: kind, namespace if there is one, and name.
 func describe(content, metadata map[string]any) string {
 	parts := []string{fmt.Sprint(content["kind"])}
 	if namespace, _ := metadata["namespace"].(string); namespace != "" {
@@ -306,8 +306,8 @@ func describe(content, metadata map[string]any) string {
 	return strings.Join(append(parts, fmt.Sprint(metadata["name"])), "/")
 }
 
-// common adds the metadata of the set. The operator sets labels of its own on each object, too, and replaces a map in which
-// it finds anything but texts.
+// common adds the metadata of the set. The operator also sets its own labels on each object, and replaces a map that holds
+// values other than strings.
 func (x *expansion) common(metadata map[string]any) {
 	if metadata == nil {
 		return
@@ -346,8 +346,8 @@ func annotated(content map[string]any, name string) string {
 	return text
 }
 
-// decode reads the objects of a text, those of a List each by itself. A document that is empty is passed over, as is an object
-// without a name, but not instead of one object.
+// decode decodes the objects of a text, and those of a List separately. It skips empty documents and objects without a name,
+// unless it decodes a single object.
 func decode(text string, one bool) ([]map[string]any, error) {
 	var objects []map[string]any
 	for _, doc := range strings.Split("\n"+text, "\n---") {
@@ -388,7 +388,7 @@ func isNamed(content map[string]any) bool {
 	return name != "" && apiVersion != ""
 }
 
-// Dependency is an object that a set waits for. What the expression says of it is for a cluster to find out.
+// Dependency is an object that a set waits for. Only a cluster can evaluate the expression.
 type Dependency struct {
 	Ready     bool   `json:"ready"`
 	ReadyExpr string `json:"readyExpr"`

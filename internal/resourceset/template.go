@@ -19,21 +19,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// The limits of one template. Each function is asked before and after it is called, each round of a loop and each call of a
-// template counts: what is between them is short.
+// The limits of one template. A step is counted before and after each function, in each round of a loop, and in each call of a
+// template: the work between steps is small.
 const (
 	maxSteps   = 200_000
-	maxCount   = 10_000 // that repeat, indent, until and the like are given
+	maxCount   = 10_000 // argument of repeat, indent, until and the like
 	maxProduct = 1 << 24
-	elementLen = 128  // what an element of a list or a map weighs, in bytes
-	stepLen    = 4096 // bytes of a value that are as long as a step
-	matchLen   = 640  // instructions of a regular expression that take as long as a step
-	parseLen   = 64   // bytes of a template that is read
+	elementLen = 128  // weight of an element of a list or a map, in bytes
+	stepLen    = 4096 // bytes of a value per step
+	matchLen   = 640  // instructions of a regular expression per step
+	parseLen   = 64   // bytes of a template per step
 )
 
 const tick = "stepOfALoop"
 
-// rendered is a template that was parsed, and what its functions know of the execution.
+// rendered is a parsed template, with the state of its execution.
 type rendered struct {
 	*template.Template
 	run  *run
@@ -104,7 +104,7 @@ func (t *rendered) execute(ctx context.Context, inputs map[string]any, budget *B
 	return out.String(), budget.spendText(out.Len())
 }
 
-// Unknown is a function, or a field of inputs, that does not exist, and those that do.
+// Unknown is a function, or a field of inputs, that does not exist, with the names that exist.
 type Unknown struct {
 	Name  string
 	Known []string
@@ -112,7 +112,7 @@ type Unknown struct {
 	line int
 }
 
-// unknownIn finds the first function, or the first field of inputs, that does not exist. It returns nil if all do.
+// unknownIn returns the first function, or the first field of inputs, that does not exist, or nil.
 func unknownIn(text string, inputs []map[string]any) *Unknown {
 	tree := parse.New("")
 	tree.Mode = parse.SkipFuncCheck
@@ -128,7 +128,7 @@ func unknownIn(text string, inputs []map[string]any) *Unknown {
 			found = &Unknown{name, known, 1 + strings.Count(text[:at.Position()], "\n")}
 		}
 	}
-	guarded := 0 // by a condition, which may be that the field is there
+	guarded := 0 // by a condition, which may check that the field exists
 	var walk func(n parse.Node)
 	branch := func(b *parse.BranchNode) {
 		walk(b.Pipe)
@@ -178,7 +178,7 @@ func unknownIn(text string, inputs []map[string]any) *Unknown {
 	return found
 }
 
-// pathAt is the path of the last value that begins at or before a line of a YAML text.
+// pathAt returns the path of the last value that begins at or before a line of a YAML text.
 func pathAt(text string, line int) []any {
 	var root goyaml.Node
 	if goyaml.Unmarshal([]byte(text), &root) != nil {
@@ -229,14 +229,14 @@ func (r *run) step(weight int) error {
 	return nil
 }
 
-// functions are slim-sprig's that depend on nothing but their arguments, and the operator's own, within limits.
+// functions returns the functions of slim-sprig that depend only on their arguments, and the operator's own, within limits.
 func (r *run) functions() template.FuncMap {
 	list := sprig.HermeticTxtFuncMap()
 	for _, clock := range []string{"ago", "unixEpoch", "must_date_modify", "mustDateModify", "randInt", "hello"} {
 		delete(list, clock)
 	}
 	maps.Copy(list, template.FuncMap{
-		"printf": fmt.Sprintf, "print": fmt.Sprint, "println": fmt.Sprintln, // so that they are bounded too
+		"printf": fmt.Sprintf, "print": fmt.Sprint, "println": fmt.Sprintln, // so that they are limited, too
 		"toYaml": func(v any) string { text, _ := toYAML(v); return text }, "mustToYaml": toYAML, "slugify": slugify,
 		"keys": keys, "values": values,
 	})
@@ -256,7 +256,7 @@ func (r *run) bound(name string, f any) any {
 			err = affordable(name, args)
 		}
 		if err != nil {
-			panic(err) // the template returns it
+			panic(err) // the template returns it as an error
 		}
 		var out []reflect.Value
 		if v.Type().IsVariadic() {
@@ -275,7 +275,7 @@ func (r *run) bound(name string, f any) any {
 	}).Interface()
 }
 
-// matching is how long a function looks for a regular expression, as the length of a value.
+// matching returns the cost of matching a regular expression, as the length of a value.
 func matching(name string, args []reflect.Value) int {
 	kind := strings.TrimPrefix(strings.ToLower(name), "must")
 	if !strings.HasPrefix(kind, "regex") || kind == "regexquotemeta" {
@@ -289,7 +289,7 @@ func matching(name string, args []reflect.Value) int {
 	return bound.Steps(args[0].String(), size, matches) / matchLen * stepLen
 }
 
-// affordable refuses arguments of which a function makes far more than they are.
+// affordable refuses arguments for which the result of a function would be far larger than the arguments.
 func affordable(name string, args []reflect.Value) error {
 	count, longest, second := int64(1), 0, 0
 	for _, a := range flattened(args) {
@@ -319,7 +319,7 @@ func affordable(name string, args []reflect.Value) error {
 	return nil
 }
 
-// flattened are the arguments as they were given, the last ones of a variadic function too.
+// flattened returns the arguments, including the last ones of a variadic function.
 func flattened(args []reflect.Value) []reflect.Value {
 	var list []reflect.Value
 	for _, a := range args {
@@ -350,7 +350,7 @@ func bounded(v reflect.Value) error {
 
 func tooHeavy() error { return fmt.Errorf("a value of more than %d MiB", maxText>>20) }
 
-// weight is about how many bytes a value has, no more than a little above the limit.
+// weight returns the approximate size of a value in bytes. It stops counting a little above the limit.
 func weight(v reflect.Value) int {
 	left := maxText + 1
 	weigh(v, &left)
@@ -389,11 +389,11 @@ func toYAML(v any) (string, error) {
 
 const maxSlug = 63
 
-// signs are what the operator's library makes of signs of English texts before it joins the words. Other letters than those
-// of ASCII, which it transliterates, are left out here.
+// signs replaces the characters that the operator's library replaces in English texts. Letters outside of ASCII, which the
+// library transliterates, are left out here.
 var signs = strings.NewReplacer("&", "and", "@", "at", "'", "", `"`, "", "’", "")
 
-// slugify makes a name of a text: lower case, words joined by dashes, cut at the end of a word.
+// slugify makes a name from a text: lower case, words joined by dashes, cut at the end of a word.
 func slugify(text string) string {
 	slug := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' {
@@ -411,7 +411,7 @@ func slugify(text string) string {
 	return slug[:maxSlug]
 }
 
-// keys are in order, which slim-sprig does not promise.
+// keys returns the keys in order, which slim-sprig does not guarantee.
 func keys(dicts ...map[string]any) []string {
 	var list []string
 	for _, d := range dicts {
