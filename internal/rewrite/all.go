@@ -6,14 +6,14 @@ import (
 	"os"
 )
 
-// Replacement is another text for a file.
+// Replacement is a new text for a file.
 type Replacement struct {
 	File *File
 	Text []byte
 }
 
-// Writable reports whether a file can be replaced at all: the error is that of [File.Replace] for a mode that lets no
-// one write to it.
+// Writable reports whether a file can be replaced: the error is that of [File.Replace] for a file that no user may
+// write.
 func (f *File) Writable() error {
 	if f.info.Mode().Perm()&anyWrite == 0 {
 		return ErrReadOnly
@@ -21,8 +21,8 @@ func (f *File) Writable() error {
 	return nil
 }
 
-// ReplaceAll replaces all files or none: if one fails, those before it get their old text back. The error is that of
-// [File.Replace], with what could not be put back.
+// ReplaceAll replaces all files or none: if one fails, the files before it get their old text again. The error is that of
+// [File.Replace], joined with errors of files that could not be restored.
 func ReplaceAll(list []Replacement) error {
 	for i, r := range list {
 		err := r.File.Replace(r.Text)

@@ -1,4 +1,4 @@
-// Package rewrite finds the YAML files that are to be edited, and replaces each in one step. It does not know what is in
+// Package rewrite finds the YAML files that are to be edited, and replaces each in one step. It does not parse
 // them.
 package rewrite
 
@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// maxFile is the size of a file that is read, in bytes: more than any manifest has.
+	// maxFile is the limit of the size of a file, in bytes: more than any manifest has.
 	maxFile = 16 << 20
-	// maxFiles is how many files are looked at in a run.
+	// maxFiles is the limit of the files of a run.
 	maxFiles = 200_000
 )
 
-// File is a file as it was read. Two names of one file are one File, under the first of them.
+// File is a file that was read. Two names of one file give one File, under the first name.
 type File struct {
-	Name string // as it was named or met
+	Name string // as it was named or found
 	Data []byte
 
 	path string // without links
 	info fs.FileInfo
 }
 
-// Options say which files are looked for.
+// Options choose the files to find.
 type Options struct {
 	Names     []string // files, directories and globs
 	Recursive bool     // descend into directories
-	Skip      []string // directories that are left out
+	Skip      []string // directories to leave out
 }
 
-// Found is what was found.
+// Found is the result of Find.
 type Found struct {
 	Files []*File
 	// Outside are links that lead out of their repository, and are not followed.
@@ -46,7 +46,7 @@ type Found struct {
 	Errors []error
 }
 
-// File is the file of a name, nil if it was not found.
+// File returns the file with a name, nil if it was not found.
 func (f *Found) File(name string) *File {
 	path, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -60,10 +60,10 @@ func (f *Found) File(name string) *File {
 	return f.Files[i]
 }
 
-// Find reads the files that may hold YAML: those that are named, and in directories those that end in .yaml or .yml or are
-// called Kustomization. Directories whose name begins with a dot are not entered. A link to a file counts if it stays in
-// the repository that it is met in; a link to a directory does not. Nothing counts that is named over a link that leads out of
-// a repository: its author would choose which file is edited.
+// Find reads the files that may hold YAML: named files, and in directories those that end in .yaml or .yml or are called
+// Kustomization. It skips directories whose name begins with a dot. It follows a link to a file if it stays in the
+// repository of the link, and no link to a directory. It refuses a name that leads over a link out of a repository: the
+// author of the link would choose which file is edited.
 func Find(ctx context.Context, o Options) *Found {
 	f := &finder{ctx: ctx, o: o, found: &Found{}, seen: map[string]bool{}}
 	for _, name := range o.Names {
@@ -72,7 +72,7 @@ func Find(ctx context.Context, o Options) *Found {
 	return f.found
 }
 
-// Read reads more files, that are named as they are. It returns errors about those that cannot be read.
+// Read reads more files by their exact names. It returns an error for each file that cannot be read.
 func (f *Found) Read(ctx context.Context, names []string) []error {
 	known := len(f.Errors)
 	more := &finder{ctx: ctx, found: f, seen: map[string]bool{}}
@@ -192,8 +192,8 @@ func (f *finder) read(name string) {
 	f.found.Files = append(f.found.Files, read)
 }
 
-// open reads a regular file of a path without links: a pipe is no place to write to. Which file that is, is asked of the open
-// file. On Windows a path is only looked up when files are compared.
+// open reads a regular file at a path without links: a pipe cannot be edited. The open file is identified by Stat on its handle, as
+// on Windows the info of a path is only completed when files are compared.
 func open(name, path string, limit int64) (*File, error) {
 	read := &File{Name: name, path: path}
 	f, err := file.Open(path)
@@ -210,7 +210,7 @@ func open(name, path string, limit int64) (*File, error) {
 	return read, nil
 }
 
-// repositoryOf is the nearest parent of a directory that Git knows, else the directory, without links.
+// repositoryOf returns the root of the Git repository of a directory, or the directory, without links.
 func repositoryOf(dir string) string {
 	path, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // replacesOpen reports whether a file that is open can be replaced.
 const replacesOpen = true
 
-// lock opens a file, and keeps other runs off it until unlock is called. It does not wait. The lock is one of this very file:
-// what was put in its place before is another one.
+// lock opens a file, and locks it against other runs until unlock is called. It does not wait. The lock belongs to the file that
+// is open: a file that has replaced it is not locked.
 func lock(path string) (f *os.File, unlock func(), err error) {
 	f, err = file.Open(path)
 	if err != nil {
@@ -26,7 +26,7 @@ func lock(path string) (f *os.File, unlock func(), err error) {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		err = ErrBusy
 	case errors.Is(err, unix.ENOTSUP), errors.Is(err, unix.ENOLCK):
-		err = nil // a file system without locks: what changed is found out all the same
+		err = nil // a file system without locks: Replace detects changes anyway
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())

@@ -15,8 +15,8 @@ import (
 // replacesOpen reports whether a file that is open can be replaced.
 const replacesOpen = false
 
-// lock opens a file, and keeps other runs off it until unlock is called. It does not wait. A lock of the file would end when it
-// is closed, which is before it is replaced. This one is a name that the system knows while the process has it.
+// lock opens a file, and locks it against other runs until unlock is called. It does not wait. The lock is a named mutex that
+// exists until the process closes it: a lock of the file would end when the file is closed, which is before it is replaced.
 func lock(path string) (f *os.File, unlock func(), err error) {
 	name, err := windows.UTF16PtrFromString(fmt.Sprintf(`Global\helmsrc-%x`, sha256.Sum256([]byte(strings.ToLower(path)))))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // ErrIrregular is matched if a name is that of a directory, a pipe or a device.
 var ErrIrregular = errors.New("not a regular file")
 
-// Read reads one file to be replaced, of at most limit bytes. A larger one is a *[file.SizeError].
+// Read reads a file of at most limit bytes that is to be replaced. For a larger file, it returns a [*file.SizeError].
 func Read(name string, limit int64) (*File, error) {
 	if file.Outside(name) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: file.ErrOutside}
@@ -33,8 +33,8 @@ func Read(name string, limit int64) (*File, error) {
 	return open(name, path, limit)
 }
 
-// Create writes a file that is not there, in one step: a reader finds nothing, or all of it. If there is one by now, the
-// error matches [fs.ErrExist].
+// Create writes a new file in one step: a reader sees either no file or all of it. If the file exists, the error matches
+// [fs.ErrExist].
 func Create(name string, text []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -45,29 +45,29 @@ func Create(name string, text []byte) (err error) {
 		if _, err := os.Lstat(name); err == nil {
 			return fs.ErrExist
 		}
-		err := os.Link(temp, name) // which does not replace what came meanwhile
+		err := os.Link(temp, name) // which does not replace a file that was created in the meantime
 		if err != nil && !errors.Is(err, fs.ErrExist) {
-			err = exclusive(name, text) // a file system without links
+			err = exclusive(name, text) // a file system without hard links
 		}
 		return err
 	})
 }
 
-// Write writes a file in one step, whether or not there is one. A link is replaced, not followed.
+// Write writes a file in one step, whether it exists or not. It replaces a link instead of following it.
 func Write(name string, text []byte) error {
 	return beside(filepath.Dir(name), text, 0, func(temp string) error { return os.Rename(temp, name) })
 }
 
-// beside writes a text to a temporary file on the file system of a directory, and has it renamed. What a
-// killed run leaves is cleared by the next one that writes to the directory. Without a mode, the file gets that of any new
-// file of the user.
+// beside writes a text to a temporary file on the file system of a directory, and calls rename with it. The next run that
+// writes to the directory removes the files of a killed run. With mode 0, the file gets the mode of any new file of the
+// user.
 func beside(dir string, text []byte, mode fs.FileMode, rename func(temp string) error) error {
 	scratch := store.Scratch{Parent: dir, Hidden: true}
 	at, err := scratch.Dir()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = scratch.Close() }() // what cannot be removed now, the next run clears
+	defer func() { _ = scratch.Close() }() // files that cannot be removed now are removed by the next run
 	temp, err := os.OpenFile(filepath.Join(at, "text"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
@@ -85,10 +85,10 @@ func beside(dir string, text []byte, mode fs.FileMode, rename func(temp string) 
 	return rename(temp.Name())
 }
 
-// created is the mode of a new file: it is made to be committed.
+// created is the mode of a new file, which is to be committed.
 const created fs.FileMode = 0o644
 
-// exclusive writes a file that is not there, as well as that can be done in two steps.
+// exclusive writes a new file, and removes it after an error. A reader may see a part of it.
 func exclusive(name string, text []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, created)
 	if err != nil {
@@ -101,7 +101,7 @@ func exclusive(name string, text []byte) error {
 	return err
 }
 
-// Writable reports why a file of this name cannot be written, nil if it can.
+// Writable returns an error if a file of this name cannot be written.
 func Writable(name string) error {
 	if file.Outside(name) || file.Outside(filepath.Dir(name)) {
 		return &fs.PathError{Op: "write", Path: name, Err: file.ErrOutside}
@@ -109,7 +109,7 @@ func Writable(name string) error {
 	info, err := os.Stat(name)
 	_, linked := os.Readlink(name)
 	switch {
-	case err != nil && linked == nil, err == nil && !info.Mode().IsRegular(): // a link that leads to nothing, too
+	case err != nil && linked == nil, err == nil && !info.Mode().IsRegular(): // a dangling link, too
 		return &fs.PathError{Op: "write", Path: name, Err: ErrIrregular}
 	case err == nil && info.Mode().Perm()&anyWrite == 0:
 		return &fs.PathError{Op: "write", Path: name, Err: ErrReadOnly}

@@ -11,20 +11,20 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// Errors of [File.Replace], after which the file is as it was.
+// Errors of [File.Replace]. The file is unchanged after them.
 var (
-	// ErrChanged is matched if the file is not as it was read any more.
+	// ErrChanged is matched if the file was changed since it was read.
 	ErrChanged = errors.New("the file changed while it was edited")
-	// ErrBusy is matched if another process replaces the file at this moment.
+	// ErrBusy is matched if another process is replacing the file.
 	ErrBusy = errors.New("another process edits the file")
-	// ErrReadOnly is matched if its mode lets no one write to it.
+	// ErrReadOnly is matched if the mode of the file does not allow any user to write it.
 	ErrReadOnly = errors.New("the file is read-only")
 )
 
 const anyWrite fs.FileMode = 0o222
 
-// Replace gives the file another text, in one step: a reader gets the old or the new one. Its mode stays,
-// and so does a link that led to it.
+// Replace replaces the text of the file in one step: a reader sees the old or the new text. It keeps the mode,
+// and a link to the file.
 func (f *File) Replace(text []byte) (err error) {
 	if f.info.Mode().Perm()&anyWrite == 0 {
 		return &fs.PathError{Op: "write", Path: f.Name, Err: ErrReadOnly}
@@ -48,7 +48,7 @@ func (f *File) Replace(text []byte) (err error) {
 	return beside(filepath.Dir(f.path), text, f.info.Mode().Perm(), func(temp string) error { return os.Rename(temp, f.path) })
 }
 
-// unchanged compares the file with what was read.
+// unchanged returns [ErrChanged] if the file differs from the one that was read.
 func (f *File) unchanged(opened *os.File) error {
 	info, err := opened.Stat()
 	if err != nil {
