@@ -20,11 +20,11 @@ const (
 	metadataKey = "sops"
 	flatPrefix  = "sops_"
 
-	// maxList bounds the index of a list in flat metadata.
+	// maxList is the limit of the index of a list in flat metadata.
 	maxList = 1000
 )
 
-// parse reads encrypted text into trees, one a document.
+// parse parses encrypted text into trees, one for each document.
 func parse(data []byte, f Format) ([]*tree, error) {
 	var roots []*yaml.Node
 	var err error
@@ -80,7 +80,7 @@ func parseJSON(data []byte) ([]*yaml.Node, error) {
 	return []*yaml.Node{root}, nil
 }
 
-// jsonNode reads one value. Unlike YAML's own reading of JSON it knows all escapes.
+// jsonNode decodes one value. Unlike the YAML parser, it knows all escapes of JSON.
 func jsonNode(dec *json.Decoder, depth int) (*yaml.Node, error) {
 	if depth > maxDepth {
 		return nil, errors.New("nested too deep")
@@ -116,7 +116,7 @@ func jsonNode(dec *json.Decoder, depth int) (*yaml.Node, error) {
 	return n, err
 }
 
-// newTree takes the metadata out of a document.
+// newTree removes the metadata from a document.
 func newTree(root *yaml.Node) (*tree, error) {
 	if root.Kind != yaml.MappingNode {
 		return nil, errors.New("sops: not a map")
@@ -136,7 +136,7 @@ func newTree(root *yaml.Node) (*tree, error) {
 	return t, nil
 }
 
-// object is the document in the types that kubectl would give it.
+// object returns the document in the types that kubectl would use.
 func (t *tree) object() (map[string]any, error) {
 	text, err := yaml.Marshal(t.root)
 	if err != nil {
@@ -185,7 +185,7 @@ func emit(trees []*tree, f Format) ([]byte, error) {
 	return nil, fmt.Errorf("sops: the format %s is not supported", f)
 }
 
-// parseDotenv reads NAME=VALUE lines. The metadata are lines too, with a path as their name.
+// parseDotenv parses NAME=VALUE lines. The metadata are such lines, too, with a path as their name.
 func parseDotenv(data []byte) ([]*tree, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	flat := map[string]string{}
@@ -242,7 +242,7 @@ func unflatten(flat map[string]string) (any, error) {
 		for i, steps := 0, flatSteps(path); ; i++ {
 			step := steps[i]
 			if i == len(steps)-1 {
-				at[step] = &yaml.Node{Kind: yaml.ScalarNode, Value: v} // of the type of its field
+				at[step] = &yaml.Node{Kind: yaml.ScalarNode, Value: v} // its field decides about the type
 				break
 			}
 			if at[step] == nil {
@@ -258,15 +258,15 @@ func unflatten(flat map[string]string) (any, error) {
 	return withLists(root)
 }
 
-// flatSteps cuts a path into names, and indexes with indexMark in front.
+// flatSteps splits a path into names, and into indexes with indexMark in front.
 func flatSteps(path string) []string {
 	return strings.Split(strings.NewReplacer("__list_", "\x00"+indexMark, "__map_", "\x00").Replace(path), "\x00")
 }
 
-// indexMark is in no name.
+// indexMark does not occur in names.
 const indexMark = "\x01"
 
-// withLists makes lists of the maps whose keys are indexes.
+// withLists converts maps whose keys are indexes to lists.
 func withLists(v any) (any, error) {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -11,13 +11,13 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// Keys are private keys. They do not print what they are.
+// Keys are private keys. They never print their content.
 type Keys struct {
 	age []age.Identity
 	pgp openpgp.EntityList
 }
 
-// AddAge adds the private keys of a file as age-keygen writes it. An error holds nothing of the text.
+// AddAge adds the private keys of a file in the format of age-keygen. Its errors do not contain the text.
 func (k *Keys) AddAge(text []byte) error {
 	found := 0
 	for i, line := range strings.Split(string(text), "\n") {
@@ -68,7 +68,7 @@ func (k *Keys) AddPGP(text []byte) error {
 	return nil
 }
 
-// With is the union of two sets of keys.
+// With returns the union of two sets of keys.
 func (k *Keys) With(more *Keys) *Keys {
 	union := &Keys{}
 	for _, one := range []*Keys{k, more} {
@@ -82,7 +82,7 @@ func (k *Keys) With(more *Keys) *Keys {
 
 func (k *Keys) String() string { return fmt.Sprintf("%d age and %d PGP keys", len(k.age), len(k.pgp)) }
 
-// GoString is String: %#v must not show what the keys are.
+// GoString returns String: %#v must not print the keys.
 func (k *Keys) GoString() string { return k.String() }
 
 func readKey(r io.Reader) ([]byte, error) {

@@ -14,10 +14,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// maxDataKey bounds a decrypted data key or a share of it. Keys have 32 bytes, shares one more.
+// maxDataKey is the limit of a decrypted data key or a share of it, in bytes. Keys have 32 bytes, shares one more.
 const maxDataKey = 1 << 10
 
-// metadata is what SOPS adds to a file.
+// metadata is the metadata that SOPS adds to a file.
 type metadata struct {
 	group           `yaml:",inline"`
 	KeyGroups       []group `yaml:"key_groups"`
@@ -35,7 +35,7 @@ type metadata struct {
 	EncryptedCommentRegex   string `yaml:"encrypted_comment_regex"`
 }
 
-// group is a set of keys each of which encrypts the same.
+// group is a set of keys. Each of them encrypts the same part.
 type group struct {
 	Age []struct {
 		Recipient string `yaml:"recipient"`
@@ -79,7 +79,7 @@ func (m *metadata) recipients() []string {
 	return unique(list)
 }
 
-// KeyError is text that none of the available keys decrypts.
+// KeyError reports a text that the available keys cannot decrypt.
 type KeyError struct {
 	Recipients []string
 	causes     []error
@@ -93,7 +93,7 @@ func (e *KeyError) Error() string {
 	return text
 }
 
-// Hint says where a key is looked for.
+// Hint returns advice how to pass a key.
 func (e *KeyError) Hint() string {
 	age, pgp, service := false, false, false
 	for _, r := range e.Recipients {
@@ -126,7 +126,7 @@ func join(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// dataKey recovers the key that the values are encrypted with.
+// dataKey returns the key that encrypts the values.
 func (k *Keys) dataKey(m *metadata) ([]byte, error) {
 	e := &KeyError{Recipients: m.recipients()}
 	if len(m.KeyGroups) == 0 {
@@ -147,7 +147,7 @@ func (k *Keys) dataKey(m *metadata) ([]byte, error) {
 	return combine(parts)
 }
 
-// part decrypts what the keys of one group encrypt.
+// part decrypts the part that the keys of one group encrypt.
 func (k *Keys) part(g *group, e *KeyError) ([]byte, error) {
 	for _, a := range g.Age {
 		if len(k.age) == 0 {
@@ -196,7 +196,7 @@ func (k *Keys) openPGP(enc string) ([]byte, error) {
 
 var errMetadata = errors.New("sops metadata cannot be read")
 
-// decodeMetadata reads metadata.
+// decodeMetadata decodes metadata, and sets the default of SOPS for unencrypted names.
 func decodeMetadata(n *yaml.Node) (*metadata, error) {
 	m := &metadata{}
 	if bound.Decode(n, m) != nil {

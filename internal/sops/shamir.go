@@ -2,8 +2,8 @@ package sops
 
 import "errors"
 
-// combine recovers a secret from shares of Shamir's scheme over GF(2^8): each share is the values of polynomials, one a
-// byte, with the place at which they were taken as its last byte. The secret is their value at zero.
+// combine recovers a secret from shares of Shamir's scheme over GF(2^8): each share holds the values of polynomials, one for
+// each byte, and the place of the values as its last byte. The secret is the value of the polynomials at zero.
 func combine(shares [][]byte) ([]byte, error) {
 	size := len(shares[0])
 	if size < 2 || len(shares) < 2 {
@@ -31,7 +31,7 @@ func combine(shares [][]byte) ([]byte, error) {
 	return secret, nil
 }
 
-// basis is the value at zero of the polynomial that is one at the i-th place and zero at the others.
+// basis returns the value at zero of the polynomial that is one at the i-th place and zero at all other places.
 func basis(places []byte, i int) byte {
 	product := byte(1)
 	for j, p := range places {
@@ -42,7 +42,7 @@ func basis(places []byte, i int) byte {
 	return product
 }
 
-// multiply is the product in the field of AES.
+// multiply returns the product in the field of AES.
 func multiply(a, b byte) byte {
 	var product byte
 	for ; b > 0; b >>= 1 {
@@ -53,7 +53,7 @@ func multiply(a, b byte) byte {
 	return product
 }
 
-// inverse is a to the power of 254.
+// inverse returns a to the power of 254.
 func inverse(a byte) byte {
 	result := byte(1)
 	for range 254 {

@@ -1,5 +1,5 @@
-// Package sops decrypts what SOPS encrypted, with the age and PGP keys that it is given. It does not look for keys,
-// asks no key service, and encrypts nothing.
+// Package sops decrypts files and objects that are encrypted with SOPS, with the given age and PGP keys. It does not search
+// for keys, uses no key service, and does not encrypt.
 package sops
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// MaxSize bounds one file or value, as kustomize-controller does.
+// MaxSize is the limit of one file or value, in bytes, as in kustomize-controller.
 const MaxSize = 5 << 20
 
-// Format is how the tree of values is written.
+// Format is the format of an encrypted file.
 type Format string
 
-// The formats that SOPS has. INI is recognised, not read.
+// The formats of SOPS. INI is recognised, but not supported.
 const (
 	Binary Format = "binary"
 	Dotenv Format = "dotenv"
@@ -32,7 +32,7 @@ const (
 	YAML   Format = "yaml"
 )
 
-// FormatOf is the format that a file name implies.
+// FormatOf returns the format that a file name implies.
 func FormatOf(name string) Format {
 	switch ext := path.Ext(name); {
 	case strings.HasSuffix(name, ".dockerconfigjson"):
@@ -49,8 +49,8 @@ func FormatOf(name string) Format {
 	return Binary
 }
 
-// Detect returns the format of encrypted text, by what SOPS writes into each of them, and whether it is encrypted at
-// all.
+// Detect returns the format of encrypted text, by the metadata that SOPS writes in each format, and whether the text is
+// encrypted.
 func Detect(data []byte) (Format, bool) {
 	for _, m := range []struct {
 		format Format
@@ -63,18 +63,18 @@ func Detect(data []byte) (Format, bool) {
 	return "", false
 }
 
-// Encrypted reports whether an object was encrypted: it says so itself.
+// Encrypted reports whether an object is encrypted, by its metadata.
 func Encrypted(content map[string]any) bool {
 	meta, ok := content["sops"].(map[string]any)
 	return ok && meta["mac"] != nil && meta["mac"] != ""
 }
 
-// notAuthentic is the error of text that was changed after it was encrypted.
+// notAuthentic returns an error for a text that was changed after it was encrypted.
 func notAuthentic(why string) error {
 	return &finding.Problem{Class: finding.Untrusted, Text: "sops: " + why, Advice: "edit encrypted files with sops, not by hand"}
 }
 
-// Text decrypts a file that nothing has changed since it was encrypted, which its MAC proves. The result is in the
+// Text decrypts a file and checks its MAC, so that changes since the encryption are an error. The result is in the
 // format out.
 func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
 	trees, err := k.trees(data, in, true)
@@ -84,8 +84,8 @@ func (k *Keys) Text(data []byte, in, out Format) ([]byte, error) {
 	return emit(trees, out)
 }
 
-// Documents decrypts a YAML or JSON file of one or more documents and checks its MAC, which is one for all of them. The
-// answer has an element for each document.
+// Documents decrypts a YAML or JSON file of one or more documents and checks its MAC, which covers all of them. The
+// result has an element for each document.
 func (k *Keys) Documents(data []byte) ([]map[string]any, error) {
 	trees, err := k.trees(data, YAML, true)
 	if err != nil {
@@ -102,8 +102,8 @@ func (k *Keys) Documents(data []byte) ([]map[string]any, error) {
 	return list, nil
 }
 
-// Object decrypts an object in the types of JSON. Its MAC is not checked: whatever built the object may have changed
-// values that are not encrypted, as kustomizations do.
+// Object decrypts an object in the types of JSON. It does not check the MAC: a kustomization that built the object may
+// have changed values that are not encrypted.
 func (k *Keys) Object(content map[string]any) (map[string]any, error) {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -154,7 +154,7 @@ func (k *Keys) open(trees []*tree, mac bool) error {
 	return w.check()
 }
 
-// check compares the MAC of what was read with the one in the metadata.
+// check compares the MAC of the decrypted values with that of the metadata.
 func (w *walker) check() error {
 	if w.meta.MAC == "" {
 		return notAuthentic("the file has no MAC: changes cannot be detected")
@@ -170,7 +170,7 @@ func (w *walker) check() error {
 	return nil
 }
 
-// tree is one document, without its metadata.
+// tree is a document without its metadata.
 type tree struct {
 	root *yaml.Node // a mapping
 	meta *metadata

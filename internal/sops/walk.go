@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// maxDepth bounds nesting; maxNodes bounds values, aliases counted each time.
+	// maxDepth is the limit of nesting; maxNodes is the limit of values, with aliases counted each time.
 	maxDepth = 1000
 	maxNodes = 1 << 20
 
-	// maxNonce bounds the nonce of a value. SOPS writes 32 bytes, older ones 12.
+	// maxNonce is the limit of the nonce of a value, in bytes. SOPS writes 32 bytes, older versions 12.
 	maxNonce = 1 << 10
 )
 
-// macOnlyEncrypted is what a MAC over the encrypted values alone begins with: the SHA-256 of the word sops.
+// macOnlyEncrypted is the beginning of a MAC over the encrypted values only: the SHA-256 of the word sops.
 const macOnlyEncrypted = "\x8a\x3f\xd2\xad\x54\xce\x66\x52\x7b\x10\x34\xf3\xd1\x47\xbe\x0b" +
 	"\x0b\x97\x5b\x3b\xf4\x4f\x72\xc6\xfd\xad\xec\x81\x76\xf2\x7d\x69"
 
@@ -61,8 +61,8 @@ func newWalker(m *metadata, key []byte) (*walker, error) {
 	return w, nil
 }
 
-// walk decrypts everything below a node in place. An alias is replaced by a copy: its path, which is part of what is
-// authenticated, is another one.
+// walk decrypts the values below a node in place. It replaces an alias by a copy: its path, which is authenticated,
+// differs.
 func (w *walker) walk(n *yaml.Node, path []string) error {
 	if w.nodes++; w.nodes > maxNodes {
 		return errors.New("sops: too many values")
@@ -96,7 +96,7 @@ func (w *walker) child(n *yaml.Node, i int, path []string) error {
 	return w.walk(n.Content[i], path)
 }
 
-// clone copies a tree without its anchors. The count ends what expands too far.
+// clone copies a tree without its anchors. The count limits the expansion of aliases.
 func clone(n *yaml.Node, nodes *int) *yaml.Node {
 	c := *n
 	c.Anchor = ""
@@ -148,7 +148,7 @@ func (w *walker) scalar(n *yaml.Node, path []string) error {
 	return nil
 }
 
-// isEncrypted follows the rules in the order in which SOPS does: a later one overrides.
+// isEncrypted applies the rules in the order of SOPS: a later rule overrides an earlier one.
 func (w *walker) isEncrypted(path []string) (bool, error) {
 	encrypted := true
 	hasSuffix := func(suffix string) bool {
@@ -214,7 +214,7 @@ func (m *matcher) any(path []string) (bool, error) {
 // value is a decrypted value and its type.
 type value struct{ text, kind string }
 
-// decrypt opens one value. An error holds nothing of it.
+// decrypt decrypts one value. Its errors do not contain the value.
 func (w *walker) decrypt(text, additional string) (value, error) {
 	if text == "" {
 		return value{kind: "str"}, nil
@@ -251,12 +251,12 @@ func (w *walker) decrypt(text, additional string) (value, error) {
 	return value{string(plain), fields["type"]}, nil
 }
 
-// put writes the value into a node and answers it as the MAC wants it.
+// put writes the value into a node and returns it in the type that the MAC uses.
 func (v value) put(n *yaml.Node) (any, error) {
 	n.Style, n.Tag, n.Value = 0, "!!str", v.text
 	switch v.kind {
 	case "str", "bytes", "":
-		n.Style = yaml.DoubleQuotedStyle // yes is no string to kubectl
+		n.Style = yaml.DoubleQuotedStyle // without quotes, kubectl parses yes as a boolean
 		return v.text, nil
 	case "int":
 		i, err := strconv.Atoi(v.text)
@@ -293,7 +293,7 @@ func (v value) put(n *yaml.Node) (any, error) {
 	return nil, errors.New("unknown type of value")
 }
 
-// macText is a value as it goes into the MAC.
+// macText returns the form of a value in the MAC.
 func macText(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
