@@ -2,7 +2,7 @@ package table
 
 import "unicode"
 
-// ColumnsOf is how many columns of a terminal a character fills.
+// ColumnsOf returns the number of terminal columns that a character fills.
 func ColumnsOf(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
@@ -13,7 +13,7 @@ func ColumnsOf(r rune) int {
 	return 1
 }
 
-// isWide is true of the characters that are as wide as two letters: those of East
+// isWide reports whether a character is as wide as two letters: characters of East
 // Asia, and pictures.
 func isWide(r rune) bool {
 	for _, w := range [...][2]rune{

@@ -1,5 +1,5 @@
-// Package table lays out what people read on a terminal: rows in columns that fit it, colours, and texts that are cut to a width.
-// It is pure.
+// Package table formats text for terminals: rows in columns that fit, colours, and texts that are cut to a width. It does no I/O
+// except writing.
 package table
 
 import (
@@ -8,18 +8,18 @@ import (
 	"unicode"
 )
 
-// Style is what the reader of a text has.
+// Style describes the terminal of a text.
 type Style struct {
-	Columns int // of a line, 0 for as many as it takes
+	Columns int // of a line, 0 for no limit
 	ASCII   bool
 	Color   bool
-	Wrap    bool // the last column of a table goes on in further lines, and is not cut
+	Wrap    bool // the last column of a table continues on further lines, and is not cut
 }
 
 // Color is a colour of a cell.
 type Color string
 
-// The colours. Plain is that of the terminal.
+// The colours. Plain is the terminal's default.
 const (
 	Plain  Color = ""
 	Red    Color = "31"
@@ -61,7 +61,7 @@ func diffColor(line string) Color {
 	return Plain
 }
 
-// Cut shortens a text to so many columns of a terminal, 0 for any number, and marks that it did.
+// Cut shortens a text to a number of terminal columns, and marks the cut. With columns 0, it returns the text.
 func (s Style) Cut(text string, columns int) string {
 	if columns <= 0 || Width(text) <= columns {
 		return text
@@ -73,17 +73,17 @@ func (s Style) Cut(text string, columns int) string {
 	return strings.TrimRight(Head(text, columns-Width(mark)), " ") + mark
 }
 
-// Columns between cells, and the narrowest column with what follows it: kubectl's. Where a table is too wide, there is less
-// between cells.
+// The columns between cells, and the least width of a column with its padding, as in kubectl. A table that is too wide has
+// tightPadding.
 const (
 	padding, tightPadding = 3, 2
 	narrowest             = 6
-	// legible is what a column that is cut has at least.
+	// legible is the least width of a column that is cut.
 	legible = 8
 )
 
-// Write writes rows under a header, with nothing in a cell that could move a cursor. If the table is wider than the style, the
-// widest columns are cut. The colour of a cell is that of its text under its title, nil for none.
+// Write writes rows under a header, and replaces control characters in cells. If the table is wider than the style, it cuts the
+// widest columns. Color returns the colour of a cell by its title and text; nil means no colours.
 func (s Style) Write(w io.Writer, header []string, rows [][]string, color func(title, cell string) Color) error {
 	all := make([][]string, 0, len(rows)+1)
 	widths := make([]int, len(header))
@@ -120,7 +120,7 @@ func (s Style) Write(w io.Writer, header []string, rows [][]string, color func(t
 	return err
 }
 
-// wrap divides the last cells of rows that are too wide, each into lines that have nothing in front.
+// wrap splits the last cells of rows that are too wide. The additional lines have no other cells.
 func (s Style) wrap(rows [][]string, widths []int) [][]string {
 	last := len(widths) - 1
 	var all [][]string
@@ -142,7 +142,7 @@ func (s Style) wrap(rows [][]string, widths []int) [][]string {
 	return all
 }
 
-// fit makes the widest columns narrower until all have a place. It returns how many columns are between two.
+// fit makes the widest columns narrower until the table fits. It returns the padding between columns.
 func (s Style) fit(widths []int) int {
 	if s.Columns <= 0 || total(widths, padding) <= s.Columns {
 		return padding
@@ -150,7 +150,7 @@ func (s Style) fit(widths []int) int {
 	for total(widths, tightPadding) > s.Columns {
 		widest := 0
 		for i, width := range widths {
-			if width >= widths[widest] { // of equal ones the last: names are in front
+			if width >= widths[widest] { // the last of equal columns: names come first
 				widest = i
 			}
 		}
@@ -173,7 +173,7 @@ func total(widths []int, between int) int {
 	return sum
 }
 
-// Printable returns the first line of a text without anything that has no shape. More lines are hinted at, as kubectl does.
+// Printable returns the first line of a text without unprintable characters. If there are more lines, it adds "...", like kubectl.
 func Printable(s string) string {
 	if end := strings.IndexAny(s, "\r\n\f"); end >= 0 {
 		s = s[:end] + "..."
@@ -186,7 +186,7 @@ func Printable(s string) string {
 	}, s)
 }
 
-// Width is how many columns of a terminal a text takes.
+// Width returns the number of terminal columns of a text.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -195,7 +195,7 @@ func Width(s string) int {
 	return n
 }
 
-// Head is the beginning of a text that fits in so many columns of a terminal.
+// Head returns the beginning of a text that fits into a number of terminal columns.
 func Head(text string, columns int) string {
 	for i, r := range text {
 		if columns -= ColumnsOf(r); columns < 0 {
@@ -206,13 +206,13 @@ func Head(text string, columns int) string {
 }
 
 const (
-	// digits are so many of a digest or commit that it is distinguished from others.
+	// digits is the number of digits of a digest or commit that are shown.
 	digits = 12
-	// shortest is a commit: what has fewer digits is a version or a name.
+	// shortest is the length of a commit: fewer digits are a version or a name.
 	shortest = 40
 )
 
-// Short cuts the digests and commits in a revision.
+// Short shortens the digests and commits in a revision.
 func Short(revision string) string {
 	var b strings.Builder
 	for rest := revision; rest != ""; {
@@ -228,12 +228,12 @@ func Short(revision string) string {
 	return b.String()
 }
 
-// hexadecimals counts the hexadecimal digits that a text begins with.
+// hexadecimals returns the number of hexadecimal digits at the beginning of a text.
 func hexadecimals(s string) int {
 	return len(s) - len(strings.TrimLeft(s, "0123456789abcdef"))
 }
 
-// OrNone is a cell, as kubectl has an empty one.
+// OrNone returns the text of a cell, "<none>" for an empty one, as in kubectl.
 func OrNone(s string) string {
 	if s == "" {
 		return "<none>"
