@@ -1,5 +1,5 @@
-// Package trace says what the objects of a cluster come from: Kustomizations, releases, charts and sources, and how a version was
-// chosen. It looks at what was read and built, and builds nothing.
+// Package trace explains the origins of a cluster's objects: Kustomizations, releases, charts and sources, and how a version was
+// chosen. It reads the results of a run, and builds nothing.
 package trace
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Answer is where an object comes from. Its fields are part of the contract.
+// Answer holds the origins of an object. Its fields are part of the contract.
 type Answer struct {
 	Cluster    string      `json:"cluster,omitempty"`
 	Object     string      `json:"object"`
@@ -36,7 +36,7 @@ type Answer struct {
 	Hint       string      `json:"hint,omitempty"`
 	Dependents []dependent `json:"dependents,omitempty"`
 
-	published *manifest.Object // whose versions were chosen from
+	published *manifest.Object // object whose versions are listed
 }
 
 // whyPatch is a patch that the object was built with.
@@ -45,7 +45,7 @@ type whyPatch struct {
 	By   string `json:"by"`
 }
 
-// decided is a field that is not as it stands in the file.
+// decided is a field whose value differs from that in the file.
 type decided struct {
 	Field string `json:"field"`
 	At    string `json:"at"`
@@ -81,10 +81,10 @@ type dependent struct {
 	How    string `json:"how"`
 }
 
-// A Tracer names objects as its console does, which knows the names that are secret.
+// A Tracer uses the shown names of its console, which hide secret names.
 type Tracer struct{ Console *console.Console }
 
-// Answer explains an object of a cluster with what became of it in a run.
+// Answer returns the origins of an object of a cluster, with the results of a run.
 func (t Tracer) Answer(in *load.Input, obj *manifest.Object, results []*reconcile.Result) *Answer {
 	hide := obj.ConcealText
 	w := &Answer{Cluster: in.Cluster, Object: t.called(obj), File: positionOf(obj), BuiltBy: hide(obj.Built)}
@@ -134,7 +134,7 @@ func (t Tracer) called(obj *manifest.Object) string {
 	return t.Console.Called(console.ObjectSubject(obj)).String()
 }
 
-// positionOf is the file and line of an object, or of what it was made of.
+// positionOf returns the file and line of an object, or of the object that it was made from.
 func positionOf(obj *manifest.Object) string {
 	if obj.Origin != nil {
 		return obj.Position().String() + " (made of " + obj.Origin.String() + ")"
@@ -142,7 +142,7 @@ func positionOf(obj *manifest.Object) string {
 	return obj.Pos.String()
 }
 
-// fieldsThatDecide are those that say what is fetched.
+// fieldsThatDecide returns the fields that decide which chart is fetched.
 func fieldsThatDecide() [][]any {
 	return [][]any{
 		{"metadata", "name"}, {"metadata", "namespace"}, {"spec", "url"}, {"spec", "type"}, {"spec", "chart"}, {"spec", "version"},
@@ -152,7 +152,7 @@ func fieldsThatDecide() [][]any {
 	}
 }
 
-// decidedFields are the fields that a variable, a kustomization or a template gave another value than the one in the file.
+// decidedFields returns the fields whose value in the file was replaced by a variable, a kustomization or a template.
 func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 	var list []decided
 	for _, path := range fieldsThatDecide() {
@@ -182,7 +182,7 @@ func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 	return list
 }
 
-// lastPatch is the last patch that sets a field, "" if none does.
+// lastPatch returns the last patch that sets a field, or "".
 func lastPatch(patches []render.Patch, path []any) string {
 	by := ""
 	for _, p := range patches {
@@ -203,7 +203,7 @@ func (t Tracer) newSource(adm *admission.Admitted) whySource {
 	return s
 }
 
-// loginOf says where the login to a source comes from.
+// loginOf describes the login to a source.
 func loginOf(adm *admission.Admitted) string {
 	text := func(path ...any) string {
 		s, _ := manifest.ValueAt(adm.Content, append([]any{"spec"}, path...)).(string)
@@ -226,7 +226,7 @@ func loginOf(adm *admission.Admitted) string {
 	return "none"
 }
 
-// verificationOf says what checks signatures.
+// verificationOf describes how the signatures of a source are verified.
 func verificationOf(adm *admission.Admitted) string {
 	spec := manifest.At[map[string]any](adm.Content, "spec", "verify")
 	if spec == nil {
@@ -245,7 +245,7 @@ func verificationOf(adm *admission.Admitted) string {
 	return adm.Object.ConcealText(text)
 }
 
-// Around the chosen version so many newer and older ones are listed.
+// The numbers of newer and older versions that are listed around the chosen version.
 const (
 	whyNewer = 5
 	whyOlder = 3
@@ -262,7 +262,7 @@ func newWhyVersion(r *reconcile.Result, p *reconcile.Published) *whyVersion {
 	return v
 }
 
-// because says why a version is chosen or is not.
+// because returns the reason why a version is chosen or not.
 func because(p *reconcile.Published, c resolve.Candidate, i, chosen int) string {
 	text := "does not match the constraint"
 	switch {
@@ -286,7 +286,7 @@ func because(p *reconcile.Published, c resolve.Candidate, i, chosen int) string 
 	return text
 }
 
-// dependentsOf are the objects that refer to one, or wait for it.
+// dependentsOf returns the objects that refer to an object or wait for it.
 func (t Tracer) dependentsOf(in *load.Input, obj *manifest.Object) []dependent {
 	var list []dependent
 	for _, other := range in.Inventory.Objects() {

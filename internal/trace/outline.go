@@ -22,21 +22,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Outline is what a cluster is made of.
+// Outline is the graph of a cluster's objects.
 type Outline struct {
 	Root     *outline.Node
 	tracer   Tracer
 	in       *load.Input
 	known    map[store.Key]report.Object
-	builders map[string]*outline.Node // by what objects say that they were built by
+	builders map[string]*outline.Node // by the name in Object.Built
 	nodes    map[*manifest.Object]*outline.Node
-	parents  map[*outline.Node]*outline.Node // of what has one place
+	parents  map[*outline.Node]*outline.Node // of nodes with a single place
 	missing  map[store.Key]*outline.Node
-	used     map[*outline.Node]bool // something refers to it
+	used     map[*outline.Node]bool // nodes to which an object refers
 }
 
-// Outline makes that of a cluster: Kustomizations with what they build, releases with their charts, charts with their sources.
-// What no release uses is below what builds it. Known is what runs have found out about objects of the cluster.
+// Outline returns the outline of a cluster: Kustomizations with the objects that they build, releases with their charts, charts
+// with their sources. Objects that no release uses are below their builder. Known are the objects of earlier runs.
 func (t Tracer) Outline(in *load.Input, known []report.Object) *Outline {
 	o := &Outline{
 		tracer: t, in: in, known: map[store.Key]report.Object{},
@@ -52,7 +52,7 @@ func (t Tracer) Outline(in *load.Input, known []report.Object) *Outline {
 	return o
 }
 
-// called is what a cluster is called where it is drawn: one that begins at the root of a repository has no name.
+// called returns the name of a cluster in outlines: a cluster at the root of a repository has no name.
 func called(in *load.Input) string {
 	if in.Called == "" || in.Called == "." {
 		return "the input"
@@ -60,7 +60,7 @@ func called(in *load.Input) string {
 	return in.Called
 }
 
-// Selected are the nodes that the arguments and the namespace of the input select, and what leads there.
+// Selected returns the nodes that the arguments and the namespace of the input select, with their ancestors.
 func (o *Outline) Selected() []*outline.Node {
 	if len(o.in.Selectors) == 0 && o.in.Namespace == "" {
 		return []*outline.Node{o.Root}
@@ -72,7 +72,7 @@ func (o *Outline) Selected() []*outline.Node {
 	return outline.Keep([]*outline.Node{o.Root}, func(n *outline.Node) bool { return asked[n] })
 }
 
-// Invalid are the selected objects that the API server would refuse, in the order of the input.
+// Invalid returns the selected objects that the API server would refuse, in the order of the input.
 func (o *Outline) Invalid() []*manifest.Object {
 	var list []*manifest.Object
 	for _, obj := range o.in.Inventory.Objects() {
@@ -83,7 +83,7 @@ func (o *Outline) Invalid() []*manifest.Object {
 	return list
 }
 
-// Path is what leads to an object, and what it comes from, with notes about how that was decided.
+// Path returns the ancestors of an object, and its sources, with notes about their values and versions.
 func (o *Outline) Path(obj *manifest.Object, a *Answer) []*outline.Node {
 	n := o.nodes[obj]
 	for _, d := range a.Decided {
@@ -116,7 +116,7 @@ func (o *Outline) Path(obj *manifest.Object, a *Answer) []*outline.Node {
 	return outline.Keep([]*outline.Node{o.Root}, func(other *outline.Node) bool { return other == n })
 }
 
-// kustomizations places those of Flux, each below the one that builds it.
+// kustomizations adds the Kustomizations of Flux, each below its builder.
 func (o *Outline) kustomizations() {
 	var all []*manifest.Object
 	for _, obj := range o.in.Rendered.Judged {
@@ -130,10 +130,10 @@ func (o *Outline) kustomizations() {
 	}
 }
 
-// builderOf is what an object was built or made by.
+// builderOf returns the node by which an object was built or made.
 func (o *Outline) builderOf(obj *manifest.Object) *outline.Node {
 	if from := obj.Origin; from != nil {
-		for from.Origin != nil && from.Origin.String() == from.String() { // what a set made was built of it twice
+		for from.Origin != nil && from.Origin.String() == from.String() { // an object of a set may come from the same set twice
 			from = from.Origin
 		}
 		n, met := o.nodes[from]
@@ -155,8 +155,8 @@ func (o *Outline) builderOf(obj *manifest.Object) *outline.Node {
 	return n
 }
 
-// put places a node below another one, or below the cluster if that one is below it, as the Kustomization of flux bootstrap is
-// that builds itself.
+// put adds a node below another, or below the cluster if that would be a cycle: the Kustomization of flux bootstrap builds
+// itself.
 func (o *Outline) put(n, parent *outline.Node) {
 	for up := parent; up != nil; up = o.parents[up] {
 		if up == n {
@@ -168,7 +168,7 @@ func (o *Outline) put(n, parent *outline.Node) {
 	parent.Children = append(parent.Children, n)
 }
 
-// node is that of an object.
+// node returns the node of an object.
 func (o *Outline) node(obj *manifest.Object) *outline.Node {
 	if n := o.nodes[obj]; n != nil {
 		return n
@@ -178,7 +178,7 @@ func (o *Outline) node(obj *manifest.Object) *outline.Node {
 	o.nodes[obj] = n
 	text := func(path ...any) string {
 		s, _ := manifest.ValueAt(obj.Content, append([]any{"spec"}, path...)).(string)
-		return obj.ConcealError(obj.Veil(s)) // a page is read as messages are
+		return obj.ConcealError(obj.Veil(s)) // concealed as in messages
 	}
 	switch {
 	case obj.Group() == manifest.KustomizeGroup:
@@ -196,7 +196,7 @@ func (o *Outline) node(obj *manifest.Object) *outline.Node {
 	return n
 }
 
-// knownOf adds what runs have found out.
+// knownOf adds the state and version of an earlier run.
 func (o *Outline) knownOf(n *outline.Node, obj *manifest.Object) {
 	k, ok := o.known[store.Key{Kind: obj.Kind, Namespace: obj.Namespace, Name: obj.Name}]
 	if !ok {
@@ -211,7 +211,7 @@ func (o *Outline) knownOf(n *outline.Node, obj *manifest.Object) {
 	}
 }
 
-// objects places releases with what they come from, and then what none of them uses.
+// objects adds releases with their sources, and then objects that no release uses.
 func (o *Outline) objects() {
 	var all []*manifest.Object
 	for _, obj := range o.in.Inventory.Objects() {
@@ -234,7 +234,7 @@ func (o *Outline) objects() {
 	}
 }
 
-// sourcesOf are the nodes of what an object refers to.
+// sourcesOf returns the nodes of the objects that an object refers to.
 func (o *Outline) sourcesOf(obj *manifest.Object) []*outline.Node {
 	adm, err := o.in.Inventory.Admit(obj)
 	if err != nil {
@@ -251,7 +251,7 @@ func (o *Outline) sourcesOf(obj *manifest.Object) []*outline.Node {
 	}
 	kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm)
 	if release, isRelease := adm.Typed.(*helmv2.HelmRelease); isRelease && release.Spec.Chart != nil && o.in.Inventory.Derivations().Chart(obj) == nil {
-		// It is suspended, or refused: nothing makes a HelmChart of it.
+		// The release is suspended or refused: no HelmChart is made from it.
 		template := release.Spec.Chart.Spec
 		n := o.node(obj)
 		n.Chart, n.Constraint = obj.ConcealError(obj.Veil(template.Chart)), obj.ConcealError(obj.Veil(cmp.Or(template.Version, "*")))
@@ -263,7 +263,7 @@ func (o *Outline) sourcesOf(obj *manifest.Object) []*outline.Node {
 	return nodes
 }
 
-// reference is the node of what an object names. What a generator makes is above the generator.
+// reference returns the node of a reference. An ExternalArtifact has its generator as a child.
 func (o *Outline) reference(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
 	found, err := o.in.Inventory.Find(kind, namespace, name)
 	if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok {
@@ -281,7 +281,7 @@ func (o *Outline) reference(adm *admission.Admitted, kind, namespace, name strin
 	return n
 }
 
-// absent is the node of what is not in the input: missing, or this repository, which the cluster knows under that name.
+// absent returns the node of an object that is not in the input: it is missing, or the cluster's name for this repository.
 func (o *Outline) absent(adm *admission.Admitted, kind, namespace, name string) *outline.Node {
 	key := store.NewKey(kind, namespace, name)
 	if n := o.missing[key]; n != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/report"
 )
 
-// Outlines are those of clusters, with what a run found out about their objects.
+// Outlines returns the outlines of clusters, with the results of a run.
 func (t Tracer) Outlines(inputs []*load.Input, objects []report.Object) []*outline.Node {
 	var roots []*outline.Node
 	for _, in := range inputs {
