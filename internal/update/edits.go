@@ -45,7 +45,7 @@ func (u *Update) refused(c *Change, err error) {
 	u.fail(exit.Failed)
 }
 
-// advance sets the versions that --level leads to.
+// advance sets the versions that --level allows.
 func (u *Update) advance(results []*reconcile.Result) {
 	for _, r := range results {
 		p := r.Published
@@ -68,7 +68,7 @@ func (u *Update) advance(results []*reconcile.Result) {
 	}
 }
 
-// moveBoth moves a tag and the digest beside it, both or none.
+// moveBoth moves a tag and the digest next to it, or neither of them.
 func (u *Update) moveBoth(r *reconcile.Result) {
 	spec := r.Object.Typed.(*sourcev1.OCIRepository).Spec
 	file, tag := u.scalar(r, r.Published.Current, r.Published.Next, "spec", "ref", "tag")
@@ -89,8 +89,8 @@ func (u *Update) move(r *reconcile.Result, from, to string, path ...any) {
 	}
 }
 
-// scalar finds the scalar that holds a field of an object. It is nil if the scalar follows a policy, or was not found,
-// which is reported.
+// scalar returns the scalar that holds a field of an object. It returns nil if the scalar follows a policy, or is not found,
+// which it reports.
 func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*parsedFile, *Change) {
 	obj := r.Object.Object
 	pos := obj.Position(fields...)
@@ -132,7 +132,7 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 	return p, c
 }
 
-// mask hides what the edits replaced if it may be a password: a marker may stand behind one.
+// mask hides the replaced value of an edit if it may be a password: a line with a marker may hold one.
 func (p *parsedFile) mask() {
 	private, lines := load.PrivateLinesOf(p.File), strings.Split(string(p.file.Data), "\n")
 	for _, c := range p.edited {
@@ -142,7 +142,7 @@ func (p *parsedFile) mask() {
 	}
 }
 
-// Finish sets what the policies of all clusters choose, and what the results lead to, and writes the files.
+// Finish sets the values that the policies of all clusters choose, and the versions of the results, and writes the files.
 func (u *Update) Finish(ctx context.Context, results []*reconcile.Result) {
 	u.resolve()
 	u.advance(results)

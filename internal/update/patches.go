@@ -10,13 +10,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
-// innerText is the text in a scalar: a patch that is written in place.
+// innerText is the text in a scalar: an inline patch.
 type innerText struct {
 	*edit.File
 	document *edit.Document // with the scalar
 }
 
-// inPatch finds the scalar on a line that a JSON patch puts into a field, or that is in a patch that is written in place.
+// inPatch returns the scalar on a line that a JSON patch sets, or that is in an inline patch.
 func (p *parsedFile) inPatch(line int, key, from string) (*edit.Document, *yaml.Node) {
 	if d, n := marked.At(p.Documents(), line, "value", from); n != nil {
 		return d, n
@@ -38,7 +38,7 @@ func (p *parsedFile) inPatch(line int, key, from string) (*edit.Document, *yaml.
 	return d, n
 }
 
-// apply returns the text of the file with its edits, those of inner texts too.
+// apply returns the text of the file with its edits, including those in inline patches.
 func (p *parsedFile) apply() (text []byte, edits int, refusals map[*yaml.Node]error) {
 	refused := map[*yaml.Node]error{}
 	for block, in := range p.inner {
@@ -58,7 +58,7 @@ func (p *parsedFile) apply() (text []byte, edits int, refusals map[*yaml.Node]er
 	return text, edits, refused
 }
 
-// refuse records that nothing in an inner text can be set.
+// refuse records an error for all edits in an inline patch.
 func (p *parsedFile) refuse(in *innerText, err error, refused map[*yaml.Node]error) {
 	for _, c := range p.edited {
 		if slices.Contains(in.Documents(), c.document) {

@@ -30,28 +30,28 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// Options say what is updated.
+// Options configure an update.
 type Options struct {
-	Moves  bool // exact versions without a marker follow what the results say is published
+	Moves  bool // move exact versions without a marker to published ones, by the results
 	DryRun bool // nothing is written, and differences are returned
 	Check  bool // nothing is written
 }
 
-// An Update is one run of update. What it edits, and what it could not, is in it after Finish.
+// An Update is one run of update. After Finish, it holds the changes and the exit code.
 type Update struct {
 	w *session.Worker
 	o Options
 
-	in      *load.Input    // of the cluster that is looked at
-	found   *rewrite.Found // the files that were named, and those that the clusters read
+	in      *load.Input    // of the current cluster
+	found   *rewrite.Found // the named files, and those that the clusters read
 	chosen  map[policyKey][]choice
 	missing map[policyKey]func() // reports a policy that a cluster does not have
 	parsed  map[*rewrite.File]*parsedFile
 
-	Code    int      // of what could not be set
-	Changes []Change // that were made, or would be
-	Files   int      // that hold these
-	Diffs   []byte   // of these, in a dry run
+	Code    int      // the exit code
+	Changes []Change // made, or to make in a dry run
+	Files   int      // number of files with changes
+	Diffs   []byte   // of the files, in a dry run
 }
 
 // New returns an update of the manifests that a worker reads. Follow has to be called for each cluster, and then Finish.
@@ -59,7 +59,7 @@ func New(w *session.Worker, o Options) *Update {
 	return &Update{w: w, o: o, chosen: map[policyKey][]choice{}, missing: map[policyKey]func(){}, parsed: map[*rewrite.File]*parsedFile{}}
 }
 
-// parsedFile is a file in which something is edited.
+// parsedFile is a file with edits.
 type parsedFile struct {
 	*edit.File
 	file   *rewrite.File
@@ -68,7 +68,7 @@ type parsedFile struct {
 	inner  map[*yaml.Node]*innerText
 }
 
-// A Change is a scalar that gets another value. Its fields are part of the contract.
+// A Change is a new value for a scalar. Its fields are part of the contract.
 type Change struct {
 	File   string `json:"file"`
 	Line   int    `json:"line"`
@@ -76,7 +76,7 @@ type Change struct {
 	To     string `json:"to"`
 	By     string `json:"by"` // the policy, or the object whose version it is
 	Chart  string `json:"chart"`
-	Object string `json:"object"` // that holds it, if the document says so
+	Object string `json:"object"` // of the document, if it has a kind and a name
 
 	Was, Now string `json:"-"` // versions
 
@@ -93,7 +93,7 @@ func (c *Change) Map(hide func(string) string) {
 
 func (u *Update) fail(code int) { u.Code = exit.Worst(u.Code, code) }
 
-// Follow finds out what the policies of markers choose in a cluster.
+// Follow evaluates the policies of the markers in a cluster.
 func (u *Update) Follow(ctx context.Context, in *load.Input, r *reconcile.Reconciler) {
 	u.in = in
 	if u.found == nil {
@@ -105,7 +105,7 @@ func (u *Update) Follow(ctx context.Context, in *load.Input, r *reconcile.Reconc
 	u.choose(ctx, r)
 }
 
-// read reads the files that the cluster is made of, and parses those with markers that were not parsed before.
+// read reads the files of the cluster, and parses those with markers that were not parsed before.
 func (u *Update) read(ctx context.Context) {
 	for _, err := range u.found.Read(ctx, u.in.Rendered.Files) {
 		u.w.ReportEdit(finding.Unreadable, at("", policyKey{}, "", 0), err.Error())
@@ -154,7 +154,7 @@ func (u *Update) parse(file *rewrite.File) *parsedFile {
 	return p
 }
 
-// linesOf are lines of a text, counted from 1.
+// linesOf returns lines of a text, counted from 1.
 func linesOf(data []byte, first, last int) []byte {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	first, last = min(first-1, len(lines)), min(last, len(lines))
@@ -177,7 +177,7 @@ type policyKey struct{ namespace, name string }
 
 func keyOf(f marked.Field) policyKey { return policyKey{f.Marker.Namespace, f.Marker.Name} }
 
-// at is an object as it is named on a line of a file.
+// at returns an object as a line of a file names it.
 func at(kind string, key policyKey, file string, line int) finding.Object {
 	return finding.Object{Kind: kind, Namespace: key.namespace, Name: key.name, Pos: finding.Pos{File: file, Line: line, Column: 1}}
 }
@@ -185,11 +185,11 @@ func at(kind string, key policyKey, file string, line int) finding.Object {
 // followed is a policy that fields follow.
 type followed struct {
 	policyKey
-	first  finding.Object // the policy, where the first field is
+	first  finding.Object // the policy, at the place of the first field
 	fields int
 }
 
-// policies are those that the fields of all files follow, in the order of the first of these.
+// policies returns the policies that the fields of all files follow, in the order of their first field.
 func (u *Update) policies() []*followed {
 	var list []*followed
 	known := map[policyKey]*followed{}
@@ -209,17 +209,17 @@ func (u *Update) policies() []*followed {
 	return list
 }
 
-// choice is what a policy chooses in a cluster.
+// choice is the result of a policy in a cluster.
 type choice struct {
 	cluster string
 	image   reconcile.Image
 }
 
-// choose finds out what the policies of all markers choose in a cluster. Failures are reported, each once.
+// choose evaluates the policies of all markers in a cluster. It reports each failure once.
 func (u *Update) choose(ctx context.Context, r *reconcile.Reconciler) {
 	failed := func(p *followed, err error) {
 		more, hints := "", finding.Hints(err)
-		if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok { // it takes no part in a run, which would say why
+		if rejected, ok := errors.AsType[*inventory.RejectedError](err); ok { // a rejected object is not part of a run, which would report why
 			more, hints = ": "+rejected.Err.Error(), finding.Hints(rejected.Err)
 		}
 		if n := p.fields - 1; n > 0 {
@@ -267,7 +267,7 @@ func (u *Update) choose(ctx context.Context, r *reconcile.Reconciler) {
 	u.w.ReportNotes(u.in)
 }
 
-// resolve finds the values that the policies chose, where all clusters agree.
+// resolve sets the values that the policies chose, if all clusters agree.
 func (u *Update) resolve() {
 	chosen := map[policyKey]reconcile.Image{}
 	for _, p := range u.policies() {
@@ -296,7 +296,7 @@ func (u *Update) reportMarker(p *parsedFile, f marked.Field) {
 	u.fail(exit.Failed)
 }
 
-// files are the parsed files in the order in which they were found.
+// files returns the parsed files in the order in which they were found.
 func (u *Update) files() []*parsedFile {
 	var list []*parsedFile
 	for _, file := range u.found.Files {
@@ -330,7 +330,7 @@ func (u *Update) set(chosen map[policyKey]reconcile.Image) {
 	}
 }
 
-// partOf is the text for a field. A digest beside a tag that stays is kept where the policy wants it so.
+// partOf returns the text for a field. It keeps a digest next to a tag that stays, if the policy reflects digests that way.
 func partOf(p *parsedFile, f marked.Field, image reconcile.Image) (string, error) {
 	old := f.Node.Value
 	whole := image.Name + ":" + image.Tag + "@"
@@ -349,7 +349,7 @@ func isDigest(text string) bool {
 	return found && algorithm == "sha256" && len(sum) == 64
 }
 
-// tagOf is the tag in the old value of a field, or "".
+// tagOf returns the tag in the old value of a field, or "".
 func tagOf(old string, part policy.Part) string {
 	switch part {
 	case policy.Tag:
