@@ -35,7 +35,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestEncoded looks for base64 of a value wherever it begins in a longer text.
+// TestEncoded expects that base64 of a value is replaced wherever it begins in a longer text.
 func TestEncoded(t *testing.T) {
 	v := New()
 	v.Add("correct-horse")
@@ -103,7 +103,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// TestAround: what is as long as it has to be is looked for, and of what is shorter nothing.
+// TestAround: values of the least length are replaced, shorter ones are not.
 func TestAround(t *testing.T) {
 	for _, test := range []struct{ value, text, want string }{
 		{"abcdef", "abcdef", "REDACTED"},
@@ -116,7 +116,7 @@ func TestAround(t *testing.T) {
 		{"abcdefghi", "xabcdefghix", "xabcdefghix"},  // from this length on
 		{"1234567890123456", "x1234567890123456x", "xREDACTEDx"},
 		{"123456789012345", "x123456789012345x", "x123456789012345x"},
-		{"123456789a", "x123456789ax", "xREDACTEDx"}, // which is no number
+		{"123456789a", "x123456789ax", "xREDACTEDx"}, // which is not a number
 		{"a234567890", "xa234567890x", "xREDACTEDx"},
 		{"REDACT", "REDACT", "REDACT"}, // the mark hides nothing of itself
 		{" padded-value\t", "is padded-value.", "is REDACTED."},
@@ -129,7 +129,7 @@ func TestAround(t *testing.T) {
 		{strings.Repeat("-&", maxForms/2) + "-", url.QueryEscape(strings.Repeat("-&", maxForms/2)), url.QueryEscape(strings.Repeat("-&", maxForms/2))},
 	} {
 		v := New()
-		v.Add("", "short", test.value, test.value) // one that is short does not end the list
+		v.Add("", "short", test.value, test.value) // a short value does not end the list
 		if got := v.Text(test.text); got != test.want {
 			t.Errorf("%q in %q: %q, want %q", test.value, test.text, got, test.want)
 		}
@@ -141,7 +141,7 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// TestPieces: the base64 of a text, and what stays of it between others.
+// TestPieces: the base64 of a text, and its part inside of a longer text.
 func TestPieces(t *testing.T) {
 	for text, want := range map[string][]string{
 		"?>?>?>?": {"Pz4/Pj8+Pw", "Pz4/Pj8+P", "8+Pz4/Pj", "/Pj8+Pz4/", "Pz4_Pj8-Pw", "Pz4_Pj8-P", "8-Pz4_Pj", "_Pj8-Pz4_"},
@@ -210,7 +210,7 @@ func TestDistinguishing(t *testing.T) {
 	}
 }
 
-// TestWithinSeveral takes the longest first, and leaves the list of values as it is.
+// TestWithinSeveral replaces the longest value first, and does not change the list of values.
 func TestWithinSeveral(t *testing.T) {
 	values := []string{"", "abc", Hidden, "abc def", "ab"}
 	if got := Within("abc def, abc, REDACTED, 'ab' ab", values); got != "REDACTED, REDACTED, REDACTED, 'REDACTED' ab" {
