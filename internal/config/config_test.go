@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestOwnerOfConfiguration says whose files count when they are found.
+// TestOwnerOfConfiguration lists the owners whose files are accepted when they are found.
 func TestOwnerOfConfiguration(t *testing.T) {
 	const self, other, third = 1000, 1001, 1002
 	for _, test := range []struct {
@@ -39,7 +39,7 @@ func TestOwnerOfConfiguration(t *testing.T) {
 	}
 }
 
-// TestReservedKeysAreDocumented looks for the keys that a found file may not have on the page about it.
+// TestReservedKeysAreDocumented expects the reserved keys on the page about the configuration file.
 func TestReservedKeysAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
 	if err != nil {
@@ -101,7 +101,7 @@ func FuzzConfiguration(f *testing.F) {
 	})
 }
 
-// TestOrder says which of several values of a flag counts.
+// TestOrder sets a flag in several ways, and expects the value that wins.
 func TestOrder(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
