@@ -42,7 +42,7 @@ func TestCutOut(t *testing.T) {
 	}
 }
 
-// FuzzCutOut looks for lines that are too long for the terminal, that control it, or that lack their mark.
+// FuzzCutOut checks that no line is too long for the terminal, controls it, or lacks its mark.
 func FuzzCutOut(f *testing.F) {
 	f.Add("spec: {url: \"http://example.org\"}\t図", 7, 10, 40)
 	f.Add("", 0, 0, 20)

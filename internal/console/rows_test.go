@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// picture is live rows on a terminal, at a time that stands still.
+// picture has live rows on a terminal, at a fixed time.
 type picture struct {
 	*liveRows
 	vt *vt
@@ -111,7 +111,7 @@ HelmChart apps/very-long-name-of-a-chart-1  … 2s
 	}
 }
 
-// TestCountdown counts to 1 and goes on with the transfer.
+// TestCountdown counts down to 1 and continues with the transfer.
 func TestCountdown(t *testing.T) {
 	p := newPicture(t, 80, 24, 1)
 	p.add(chartNamed("a"))
@@ -184,7 +184,7 @@ apps/chart-199  rate limited, 5s
 	}
 }
 
-// TestFrameInTinyTerminals looks only at what would make a mess: lines that wrap, and rows that scroll away.
+// TestFrameInTinyTerminals checks only for lines that wrap, and rows that scroll away.
 func TestFrameInTinyTerminals(t *testing.T) {
 	for width := 1; width < 30; width++ {
 		for height := 1; height < 5; height++ {
@@ -248,7 +248,7 @@ func TestBackground(t *testing.T) {
 	p.want(t, "a line\n"+rows)
 }
 
-// TestPaintsOnlyChanges counts what is written.
+// TestPaintsOnlyChanges counts the writes of frames.
 func TestPaintsOnlyChanges(t *testing.T) {
 	p := newPicture(t, 80, 24, 20)
 	for i := range 20 {
@@ -288,7 +288,7 @@ apps/e                                   …
 `)
 }
 
-// TestNothingIsLeft makes random moves, and expects that only what is meant to stay does.
+// TestNothingIsLeft makes random moves, and expects that only the permanent text stays.
 func TestNothingIsLeft(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// obeyed is what the runner does with a stream: lines end at \n and \r, white space before "::" does not count, and "##["
-// is looked for in the whole line.
+// obeyed reports whether the runner would obey a stream: lines end at \n and \r, white space before "::" is ignored, and "##["
+// may be anywhere in a line.
 func obeyed(text string) bool {
 	for _, line := range strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")), "::") || strings.Contains(line, "##[") {
@@ -24,13 +24,13 @@ func obeyed(text string) bool {
 	return false
 }
 
-// logged is what the log has of a text that is written in parts of n bytes.
+// logged returns the log of a text that is written in parts of n bytes.
 func logged(t testing.TB, text string, n int) (string, error) {
 	t.Helper()
 	return loggedOf(t, text, n, maxHeld)
 }
 
-// loggedOf is logged with another bound of what is held.
+// loggedOf is logged with another limit of held bytes.
 func loggedOf(t testing.TB, text string, n, most int) (string, error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -111,7 +111,7 @@ func TestRunnerLogParts(t *testing.T) {
 	}
 }
 
-// TestRunnerLogBound writes more than the log holds. A document that is too long goes on in parts, as long as none has a command.
+// TestRunnerLogBound writes more than the log holds. A long document is written in parts, as long as they contain no command.
 func TestRunnerLogBound(t *testing.T) {
 	const most = 20
 	table := strings.Repeat("a line\n", 10)
@@ -123,7 +123,7 @@ func TestRunnerLogBound(t *testing.T) {
 		{strings.Repeat("x", most), strings.Repeat("x", most), false},
 		{strings.Repeat("x", most+1), "", true},
 		{"a: 123 #\nb: |\n ::x:\n", "a: 123 #\nb: \"::x:\\n\"\n", false}, // as long as it may be
-		{table + " ::x::y\n", table[:63], true},                          // a command in what is left at the end
+		{table + " ::x::y\n", table[:63], true},                          // a command in the last part
 		{"a line\n ::x::\n" + table, "", true},                           // and in the first part
 		{"a line\na line\na: |\n ::x\n", "a line\na line\na: |\n", true}, // which is altered only if it is whole
 		{table + "---\na: |\n ::x::\n", table + "---\na: \"::x::\\n\"\n", false},
@@ -134,7 +134,7 @@ func TestRunnerLogBound(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q: %v", c.text, got, c.want, err)
 		}
 	}
-	long := "a line\n" + strings.Repeat("x", most) // what is left of one write is as long as it may be
+	long := "a line\n" + strings.Repeat("x", most) // the rest of one write is as long as possible
 	if got, err := loggedOf(t, long, len(long), most); got != long || err != nil {
 		t.Errorf("%q becomes %q: %v", long, got, err)
 	}
@@ -149,7 +149,7 @@ func TestRunnerLogLongLine(t *testing.T) {
 	}
 }
 
-// FuzzRunnerLog: nothing that is written is obeyed, and what is JSON stays the same.
+// FuzzRunnerLog: no written line is a command, and JSON keeps its values.
 func FuzzRunnerLog(f *testing.F) {
 	for _, text := range []string{
 		"::set-output name=a::b\n", "a: |\n  ::x::y\n", "{\"a\":\"##[x]y\"}", "\r::x::y", "--- ::x::y\n---\n\u2028::x::y", "a: &b ##[c]\n", "- !##[x] y\n",
@@ -226,7 +226,7 @@ func TestSameNodes(t *testing.T) {
 	}
 }
 
-// TestJSONLogOnRunner: a line of the log in JSON has no old mark, and says the same.
+// TestJSONLogOnRunner: a line of the log in JSON has no old mark, and keeps its values.
 func TestJSONLogOnRunner(t *testing.T) {
 	for _, github := range []bool{true, false} {
 		var b bytes.Buffer

@@ -26,7 +26,7 @@ func TestConsoleShortensNames(t *testing.T) {
 	}
 }
 
-// TestLines: which lines are printed how, and what they say in a record.
+// TestLines: which levels are printed at which verbosity, and the fields of their records.
 func TestLines(t *testing.T) {
 	object := Subject{"HelmChart", "apps", "podinfo"}
 	say := func(c *Console) {

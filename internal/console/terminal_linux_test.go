@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty opens a terminal: what is written to tty can be read from screen, line feeds as such.
+// pty opens a terminal: text that is written to tty can be read from screen, line feeds as such.
 func pty(t *testing.T) (screen, tty *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -8,12 +8,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// vt is a terminal that understands what this program writes to one, and nothing else. Like most terminals it wraps long
+// vt is a terminal that understands only the escape sequences of this program. Like most terminals it wraps long
 // lines, and wraps them again when it gets another width.
 type vt struct {
 	t             *testing.T
 	width, height int
-	rows          []vtRow // all that there ever were; the last ones are on the screen
+	rows          []vtRow // all rows so far; the last ones are on the screen
 	top           int     // the first row on the screen
 	row, col      int
 	hidden        bool // the cursor
@@ -24,7 +24,7 @@ type vt struct {
 // vtRow is one line of the screen. The second half of a wide character is an empty string.
 type vtRow struct {
 	cells   []string
-	wrapped bool // goes on in the next one
+	wrapped bool // continues in the next row
 }
 
 func newVT(t *testing.T, width, height int) *vt {
@@ -144,7 +144,7 @@ func (v *vt) resize(width, height int) {
 	v.top = max(0, len(v.rows)-height)
 }
 
-// text is what is shown from a row on.
+// text returns the shown text from a row on.
 func (v *vt) text(from int) string {
 	var b strings.Builder
 	for _, row := range v.rows[from:] {
