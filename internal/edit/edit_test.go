@@ -37,7 +37,7 @@ func set(t *testing.T, text, value string) string {
 	return string(out)
 }
 
-// scalars lists the values of maps and lists, without keys and without what aliases stand for.
+// scalars lists the values of maps and lists, without keys and without the targets of aliases.
 func scalars(n *yaml.Node) []*yaml.Node {
 	if n == nil {
 		return nil
@@ -129,7 +129,7 @@ func TestSetFolded(t *testing.T) {
 	}
 }
 
-// What was a number, a boolean, null or a date is a string afterwards.
+// A number, a boolean, null or a date becomes a string.
 func TestSetTypes(t *testing.T) {
 	for _, old := range []string{"1.0", "true", "~", "2024-01-02", "7"} {
 		f := Parse([]byte("version: " + old + "\n"))
@@ -200,7 +200,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// FuzzSet holds the law of the package: what is parsed after an edit differs from what was parsed before in one place.
+// FuzzSet checks the rule of the package: the parsed documents before and after an edit differ in one place.
 func FuzzSet(f *testing.F) {
 	for _, seed := range []string{
 		"a: x # c\n", "- 'x'\n- \"y\\u00e9\"\n", "{a: b, c: [d, &e f, *e]}\n", "a: |\n  b\n  c\nd: >-\n\n  e\n",
@@ -262,7 +262,7 @@ func compare(t *testing.T, before, after *File, edited *yaml.Node, value string)
 	}
 }
 
-// TestLengths: how long the text of a scalar is, 0 for what is none of its kind. A quote without an end goes on to that of the text.
+// TestLengths: the length of the text of a scalar, 0 for another kind. A quote without an end extends to the end of the text.
 func TestLengths(t *testing.T) {
 	for kind, texts := range map[string]map[string]int{
 		"double quoted": {`""`: 2, `"a\"b" c`: 6, `"a\\" b`: 5, `"a`: 2, `"a\"`: 4, `'a'`: 0, `a""`: 0},
@@ -288,7 +288,7 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// TestSafe: what an edit must not change is compared, and what it should.
+// TestSafe: an edit must change its value, and nothing else.
 func TestSafe(t *testing.T) {
 	becomes := func(text, after string, edit func(root *yaml.Node) splice) bool {
 		d := Parse([]byte(text)).documents[0]
@@ -328,7 +328,7 @@ func TestSafe(t *testing.T) {
 	}
 }
 
-// TestSafeAmong: of many edits those that change something else are refused, and no others, as long as the budget lasts.
+// TestSafeAmong: only the edits that change more than their values are refused, as long as the budget lasts.
 func TestSafeAmong(t *testing.T) {
 	edited := func() *Document {
 		d := Parse([]byte("a: 1\nb: 2\nc: 3\nd: 4\ne: 5\n")).documents[0]

@@ -107,7 +107,7 @@ func TestInsertFields(t *testing.T) {
 	}
 }
 
-// TestReplaceFieldMoved keeps the comments of a field that goes, except those that another document gets.
+// TestReplaceFieldMoved keeps the comments of a removed field, except those that move to another document.
 func TestReplaceFieldMoved(t *testing.T) {
 	const before = "spec:\n  a: # one\n    # two\n    b: c\n  d: e\n"
 	for after, moved := range map[string][]string{
@@ -168,7 +168,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// FuzzFields replaces, removes and adds fields of any mapping: what was asked for reads so, all else stays, no comment goes.
+// FuzzFields replaces, removes and adds fields of any mapping: the new fields are there, the rest and all comments stay.
 func FuzzFields(f *testing.F) {
 	for _, text := range []string{
 		"spec:\n  a: 1 # c\n  chart:\n    spec: {b: [1, 'x}']}\n  z: |\n    k\n", "{a: {b: c}, d: e}", "- a: b\n  c: d\n", "a: &x {b: c}\nd: *x\n", "a:\r\n- b # c\r\n",
