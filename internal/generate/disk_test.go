@@ -14,8 +14,8 @@ import (
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 )
 
-// A tree in memory is what directories would be: random operations make the same files and directories as when they are
-// carried out on disk, with the globs that source-watcher has.
+// A tree in memory behaves like directories: random operations make the same files and directories as the same operations
+// on disk, with the globs of source-watcher.
 func TestLikeOnDisk(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	oneOf := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -55,7 +55,7 @@ func TestLikeOnDisk(t *testing.T) {
 	}
 }
 
-// inMemory describes what Build makes.
+// inMemory describes the result of Build.
 func inMemory(t *testing.T, source map[string]string, ops []swv1.CopyOperation) ([]string, error) {
 	t.Helper()
 	tree := NewTree()

@@ -165,7 +165,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// G9: what no artifact holds, whatever a .sourceignore says.
+// G9: files that no artifact holds, whatever a .sourceignore contains.
 func TestG9Dropped(t *testing.T) {
 	source := treeOf(t, "logo.png=", "x.zip=", ".gitignore=", ".sops.yaml=", "y.tgz=", ".sourceignore=*.tgz", "z.tar.gz=", ".github/w.yaml=", ".helmignore=")
 	files, said, err := made(t, copying(op("@a/", "@artifact/")), source)
@@ -177,7 +177,7 @@ func TestG9Dropped(t *testing.T) {
 	}
 }
 
-// A directory that nothing is left in stays, as in the archives of source-watcher; one that is left out itself does not.
+// A directory that becomes empty stays, as in the archives of source-watcher; an excluded directory does not.
 func TestG9EmptyDirectories(t *testing.T) {
 	source := treeOf(t, "img/logo.png=", "docs/a/readme.md=", ".github/w.yaml=", "x.yaml=")
 	if err := source.AddDir("was/empty"); err != nil {
@@ -300,7 +300,7 @@ func TestG15PathPattern(t *testing.T) {
 	}
 }
 
-// G16: an artifact with the name of an alias holds the whole source, and later artifacts see what was added.
+// G16: an artifact with the name of an alias holds the whole source, and later artifacts see the added files.
 func TestG16Alias(t *testing.T) {
 	spec := "sources: [{alias: a, kind: GitRepository, name: s}]\nartifacts:\n" +
 		"- {name: a, copy: [{from: \"@a/x.yaml\", to: \"@artifact/copy.yaml\"}]}\n- {name: b, copy: [{from: \"@a/copy.yaml\", to: \"@artifact/\"}]}\n"
@@ -310,7 +310,7 @@ func TestG16Alias(t *testing.T) {
 	}
 }
 
-// What would take long ends: many files against many patterns, and a context that ends.
+// Long work is limited: many files with many patterns, and a context that ends.
 func TestBounded(t *testing.T) {
 	tree := NewTree()
 	for i := range maxFiles {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What is hostile in an archive that Extract unpacks is refused, before it is anywhere.
+// Hostile entries of an archive that Extract unpacks are refused before they are written.
 func TestHostileArchives(t *testing.T) {
 	of := func(h tar.Header) string { return archive(t, &h) }
 	file := archive(t, &tar.Header{Name: "x", Linkname: strings.Repeat("x", 5000), Mode: 0o644})
