@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// percent is what the collector goes by.
+// percent returns the current percentage of the collector.
 func percent() int {
 	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	metrics.Read(sample)
 	return int(sample[0].Value.Uint64())
 }
 
-// TestAdapt runs in a process of its own: what happens before main does so once.
+// TestAdapt runs in a separate process: initialisation before main happens only once.
 func TestAdapt(t *testing.T) {
 	for _, gogc := range []string{"", "50"} {
 		t.Run("GOGC="+gogc, func(t *testing.T) {
