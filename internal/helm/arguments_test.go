@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// flags are all that a call may have, with what stands behind the name.
+// flags are the allowed flags of a call; true means that the name is followed by a value.
 var flags = map[string]bool{
 	"--namespace=": true, "--values=": true, "--include-crds": false, "--is-upgrade": false, "--skip-tests": false,
 	"--skip-schema-validation": false, "--kube-version=": true, "--api-versions=": true, "--set=": true,
 }
 
-// No text becomes a flag: the flags are those that are known, and names stand after --, and begin otherwise.
+// No text becomes a flag: all flags are known ones, and names come after --, and do not begin with a dash.
 func FuzzArguments(f *testing.F) {
 	for _, name := range []string{"web", "-f", "--post-renderer=/tmp/e", "--", "", "a.b-c", "A", "a\n--repo=x", "web/-f", strings.Repeat("a", 54)} {
 		f.Add(name, "apps", "web.tgz", "1.33", "a/v1", false)
@@ -56,7 +56,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// What Helm and the API server take as names, and what not.
+// Valid and invalid names for Helm and the API server.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	chart := filepath.Join(t.TempDir(), "web.tgz")

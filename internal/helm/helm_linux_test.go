@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// What helm is given is what the kernel grants this user.
+// helm gets the isolation that the kernel grants this user.
 func TestGranted(t *testing.T) {
 	t.Parallel()
 	tool, _ := found(t, builtHelm)
@@ -106,7 +106,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// What helm prints is taken up to the limit, and no byte more.
+// The output of helm is read up to the limit, and not a byte more.
 func TestPrinted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"12345": "12345", "123456": ""} {
@@ -118,7 +118,7 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
-// A program that is no helm of a known version is refused with what it is, and one that is not there with how to get it.
+// A program that is not a helm of a known version is refused with its version, and a missing program with advice.
 func TestRefusedPrograms(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -187,7 +187,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// scripted is a helm that knows its version, and does what a script says otherwise.
+// scripted returns a helm that reports its version, and otherwise runs a script.
 func scripted(t *testing.T, script string, limits helm.Limits) (tool *helm.Tool, program string) {
 	t.Helper()
 	home := t.TempDir()

@@ -49,7 +49,7 @@ func found(t *testing.T, build func() (string, error)) (tool *helm.Tool, home st
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The name of a temporary directory may have what Helm takes for the end of a file's name.
+	// The name of a temporary directory may have characters that Helm takes for the end of a file's name.
 	home = filepath.Join(t.TempDir(), `a, "b`)
 	if err := os.Mkdir(home, 0o700); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func builtHelm() (string, error) {
 
 const metadata = "apiVersion: v2\nname: app\nversion: 1.0.0\n"
 
-// A real helm renders what is asked for, and leaves no values behind.
+// A real helm renders the release, and leaves no values behind.
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	for version, build := range helms {
@@ -119,7 +119,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// What helm is at fault for, what the chart is, and a run that ends.
+// Errors of helm, errors of the chart, and a run that ends.
 func TestTemplateErrors(t *testing.T) {
 	t.Parallel()
 	tool, home := found(t, helmtest.Helm)
@@ -142,7 +142,7 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
-// A helm that is not networked cannot ask, not even this machine; one that is, can: the schema of a chart is what asks.
+// A helm that is not networked cannot connect even to this machine; a networked helm can: the schema of a chart makes a request.
 func TestNetworked(t *testing.T) {
 	t.Parallel()
 	for version, build := range helms {
