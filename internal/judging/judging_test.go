@@ -51,7 +51,7 @@ spec: {interval: 5m, url: "https://git.example.org/fleet"}
 `
 }
 
-// judge judges manifests, and returns the verdict with what was printed.
+// judge judges manifests, and returns the verdict with the printed lines.
 func judge(t *testing.T, o Options, files map[string]string) (*Verdict, string) {
 	t.Helper()
 	w, printed := inputs.Worker()
@@ -63,7 +63,7 @@ func judge(t *testing.T, o Options, files map[string]string) (*Verdict, string) 
 	return v, printed.String()
 }
 
-// TestJudge counts documents and findings: what is valid, what refers to something missing, and what only such an object blocks.
+// TestJudge counts documents and findings: valid ones, references to missing objects, and objects that these block.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -101,7 +101,7 @@ func TestJudgeStrict(t *testing.T) {
 	}
 }
 
-// TestJudgeClusters finds the mistake of a file that two clusters share once, and names the cluster of one that only one of them has.
+// TestJudgeClusters reports a mistake of a file that two clusters share once, and names the cluster of a mistake in one of them.
 func TestJudgeClusters(t *testing.T) {
 	t.Parallel()
 	v, printed := judge(t, Options{}, map[string]string{
@@ -141,7 +141,7 @@ func TestJudgeEnds(t *testing.T) {
 	}
 }
 
-// TestFix edits what has exactly one remedy, and keeps all other bytes.
+// TestFix fixes mistakes with exactly one remedy, and keeps all other bytes.
 func TestFix(t *testing.T) {
 	t.Parallel()
 	text := `# the team's
