@@ -27,7 +27,7 @@ func result(kind, name string, origin *manifest.Object) *reconcile.Result {
 	return &reconcile.Result{Object: &admission.Admitted{Object: obj}}
 }
 
-// TestVerifications joins a release with the chart that is made for it, and shows the one that failed.
+// TestVerifications joins a release with its chart, and shows the failed one of them.
 func TestVerifications(t *testing.T) {
 	t.Parallel()
 	release := result("HelmRelease", "one", nil)
@@ -109,8 +109,8 @@ func TestLicense(t *testing.T) {
 	}
 }
 
-// TestBill describes what objects were resolved to: subcharts once, images where charts name them. Nothing is described for a nil
-// bill, and nothing of what failed.
+// TestBill describes resolved objects: subcharts once, images if charts name them. A nil bill describes nothing, and failed objects
+// are not described.
 func TestBill(t *testing.T) {
 	t.Parallel()
 	var printed strings.Builder
