@@ -52,7 +52,7 @@ func texts(notes []Note) string {
 	return strings.Join(list, "\n")
 }
 
-// wantRefusal looks for a refusal, with nothing changed and nothing lost.
+// wantRefusal expects a refusal, without any change or loss.
 func wantRefusal(t *testing.T, result *Result, want string) {
 	t.Helper()
 	if got := texts(result.Refused); !strings.Contains(got, want) {
@@ -63,7 +63,7 @@ func wantRefusal(t *testing.T, result *Result, want string) {
 	}
 }
 
-// TestVersionsRefused has objects whose current version cannot say what they say: they stay, byte by byte.
+// TestVersionsRefused has objects that the current version cannot express: they stay, byte by byte.
 func TestVersionsRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{
@@ -105,8 +105,8 @@ func TestVersionsRefused(t *testing.T) {
 	}
 }
 
-// TestVersions also has what is not to change: current versions, variables, the values of a release, what is not asked
-// for and what is left.
+// TestVersions also has texts that must not change: current versions, variables, the values of a release, objects that are not
+// selected or left out.
 func TestVersions(t *testing.T) {
 	t.Parallel()
 	const before = `apiVersion: source.toolkit.fluxcd.io/v1beta2 # old
@@ -196,7 +196,7 @@ spec:
       sourceRef: {kind: HelmRepository, name: repo}
 `
 
-// TestSourcesRefused has releases that have to keep their HelmRepository, and says why.
+// TestSourcesRefused has releases that have to keep their HelmRepository, and expects the reasons.
 func TestSourcesRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -271,7 +271,7 @@ func TestSourcesRefused(t *testing.T) {
 	}
 }
 
-// TestSources moves a chart to an OCIRepository, which keeps what the repository said, and the comment of the version.
+// TestSources moves a chart to an OCIRepository, which keeps the fields of the repository, and the comment of the version.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	result := Plan(inputOf(t, fromRegistry))
@@ -294,7 +294,7 @@ func TestSources(t *testing.T) {
 		t.Errorf("changes %q", changes)
 	}
 
-	// What is no release of Flux 2, was not requested, or is left as it is stays.
+	// Objects that are not releases of Flux 2, that are not selected, or that are left out stay.
 	for _, other := range []string{"all", "left", "kind: Other", "helm.example.org/v2"} {
 		in := inputOf(t, fromRegistry)
 		switch other {
@@ -356,7 +356,7 @@ func TestSourcesMentioned(t *testing.T) {
 	}
 }
 
-// TestSourcesIndexed gets a chart from the registry that an index leads to: what is for the server of the index is left out.
+// TestSourcesIndexed gets a chart from the registry of an index: fields for the server of the index are left out.
 func TestSourcesIndexed(t *testing.T) {
 	t.Parallel()
 	indexed := strings.NewReplacer(
@@ -419,8 +419,8 @@ func operatedRelease(chart, more string) string {
 
 const published = "{repository: 'https://charts.test/', name: podinfo, version: 6.5.0}"
 
-// TestOperatedRefused has releases of Flux 1 that v2 has no words for: they stay, and what was noted of them is
-// forgotten.
+// TestOperatedRefused has releases of Flux 1 that v2 cannot express: they stay, and their other findings are
+// dropped.
 func TestOperatedRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{
@@ -462,8 +462,8 @@ func TestOperatedRefused(t *testing.T) {
 	}
 }
 
-// TestOperated: the release keeps the name that the operator gave it, and its values in their order. What the operator does
-// by default is written out.
+// TestOperated: the release keeps the name that the operator gave it, and its values in their order. Defaults of the operator
+// are written out.
 func TestOperated(t *testing.T) {
 	t.Parallel()
 	more := "  helmVersion: v3\n  timeout: 90\n  valueFileSecrets: [{name: first}]\n" +
@@ -501,8 +501,7 @@ func TestOperated(t *testing.T) {
 	}
 }
 
-// TestManyValues counts what a comparison of each key with every other one would allocate: the YAML library makes a
-// TestOperatedActions writes what the operator does with a release as the actions of v2, and says what is left out.
+// TestOperatedActions writes the actions of v2 for the operator's handling of a release, and reports the fields that are left out.
 func TestOperatedActions(t *testing.T) {
 	t.Parallel()
 	const retried = "  install:\n    remediation:\n      retries: -1\n"
@@ -559,7 +558,7 @@ func TestOperatedActions(t *testing.T) {
 		t.Errorf("lost %q", got)
 	}
 
-	// Releases of one repository share its source, also one that is there.
+	// Releases of one repository share its source, even an existing one.
 	two := operatedRelease(published, "") + "---\n" + strings.Replace(operatedRelease(published, ""), "name: app,", "name: two,", 1)
 	there := "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: there, namespace: NAMESPACE}\nspec: {interval: 5m, url: 'https://charts.test/'}\n"
 	for namespace, want := range map[string]int{"apps": 1, "other": 2} {
@@ -570,7 +569,7 @@ func TestOperatedActions(t *testing.T) {
 	}
 }
 
-// text for each two that are equal.
+// TestManyValues limits the allocations for repeated keys: the YAML library makes a text for each pair of equal keys.
 func TestManyValues(t *testing.T) {
 	work := func(keys int) float64 {
 		in := inputOf(t, operatedText+"    key: value\n")

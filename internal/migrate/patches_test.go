@@ -29,7 +29,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestSelectors: the version of a selector follows the objects that it selects, and without any what Flux has.
+// TestSelectors: the version of a selector follows the objects that it selects; without any, it is the version of Flux.
 func TestSelectors(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(patched, `"PATCH"`, "x", 1) + "---\napiVersion: helm.toolkit.fluxcd.io/VERSION\nkind: KIND\nmetadata: {name: a, namespace: apps}\n"

@@ -14,7 +14,7 @@ spec:
   secretRef: {name: login}
 `
 
-// TestRedirect writes the URL of a mirror, or says why it stays.
+// TestRedirect writes the URL of a mirror, or reports why it stays.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	const mirror = "oci://mirror.test/charts"
@@ -58,7 +58,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestRedirectPlain says that a mirror has no TLS, and nothing of how the source was reached.
+// TestRedirectPlain sets that a mirror has no TLS, and removes the access to the source.
 func TestRedirectPlain(t *testing.T) {
 	t.Parallel()
 	before := strings.Replace(mirrored, "  secretRef:", "  insecure: false\n  passCredentials: true\n  provider: aws\n  secretRef:", 1)
