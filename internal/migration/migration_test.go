@@ -37,7 +37,7 @@ func work(t *testing.T, files map[string]string) (foresee.Work, string, *inputs.
 	return foresee.Work{Worker: w, Options: o}, dir, printed
 }
 
-// TestRun writes current API versions and keeps all other bytes. A run that only looks writes nothing, and says what it would.
+// TestRun writes current API versions and keeps all other bytes. A dry run or a check writes no files, but reports the changes.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	current := strings.Replace(old, "v1beta2", "v1", 1)
@@ -97,7 +97,7 @@ func TestRunInterrupted(t *testing.T) {
 	}
 }
 
-// TestLeave leaves out a release once: what differs again although it stays is no way to go on.
+// TestLeave leaves out a release once: if it still differs, leave returns false.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	w, _, printed := work(t, map[string]string{"all.yaml": old})
@@ -121,7 +121,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestRedirect has a source use a mirror, without the login that is for the source, and names one that stays.
+// TestRedirect makes a source use a mirror, without the login for the source, and reports a source that stays.
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(strings.Replace(old, "v1beta2", "v1", 1), "interval: 5m,", "interval: 5m, secretRef: {name: login},", 1)
