@@ -23,7 +23,7 @@ func TestReleaseName(t *testing.T) {
 	}
 }
 
-// H9: Git wins where both are complete; what is not complete does not count.
+// H9: Git wins if both sources are complete; an incomplete source does not count.
 func TestSource(t *testing.T) {
 	for name, test := range map[string]struct {
 		chart Chart
@@ -43,7 +43,7 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// H13: what scp takes is a URL as well, and others stay as they are.
+// H13: a URL in the form of scp is converted, other URLs stay.
 func TestGitURL(t *testing.T) {
 	for url, want := range map[string]string{
 		"git@git.example.org:org/repo":              "ssh://git@git.example.org/org/repo",
@@ -73,7 +73,7 @@ func TestReadsSecret(t *testing.T) {
 	}
 }
 
-// What Flux 1 would not apply says "true" in one of two annotations.
+// Flux 1 ignores an object if one of two annotations is "true".
 func TestIgnored(t *testing.T) {
 	for _, test := range []struct {
 		name, value string
@@ -93,7 +93,7 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
-// TestRetries tries again what was rolled back, as often as the release says.
+// TestRetries: a release that was rolled back is tried again as often as it allows.
 func TestRetries(t *testing.T) {
 	count := func(n int64) *int64 { return &n }
 	for name, test := range map[string]struct {
