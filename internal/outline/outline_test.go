@@ -9,8 +9,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// TestShared: what several nodes have in common is drawn below the first of them only, or a chain of a hundred generators that
-// take two sources each would have no end.
+// TestShared: shared children are drawn below the first of their parents only, or a chain of a hundred generators with two
+// sources each would have no end.
 func TestShared(t *testing.T) {
 	n := &Node{Kind: "ExternalArtifact", Namespace: "a", Name: "last"}
 	for range 100 {
@@ -31,7 +31,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedFailing: what several nodes have in common stays in common, and takes no time for each way to it.
+// TestSharedFailing: shared children stay shared, and are visited once, not for each path to them.
 func TestSharedFailing(t *testing.T) {
 	n, depth := &Node{Name: "last", State: Missing}, 100
 	for range depth {
@@ -129,7 +129,7 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// TestStates: what a node says stands beside it in each drawing, its notes below it, and its state is seen.
+// TestStates: each drawing has the fields of a node after its name, its notes below it, and shows its state.
 func TestStates(t *testing.T) {
 	roots := []*Node{{Kind: Cluster, Name: "c", Children: []*Node{
 		{Kind: "a", Namespace: "n", Name: "bad", State: Missing, Chart: "podinfo", Constraint: "6.x", Version: "6.1.0", Path: "./p", URL: "https://u", Message: "m",
