@@ -13,8 +13,8 @@ func document(spec map[string]any, labels map[string]any) map[string]any {
 	return map[string]any{"spec": spec, "metadata": map[string]any{"labels": labels}}
 }
 
-// TestRelease has one row for a release with the chart that is made for it: the chart's version, the release's state. The source
-// that it uses has none, one that nothing uses has.
+// TestRelease has one row for a release and its chart: the chart's version, the release's state. The source that the release uses
+// has no row, an unused source has one.
 func TestRelease(t *testing.T) {
 	var rows Table
 	ref := map[string]any{"kind": "HelmRepository", "name": "charts"}
@@ -45,7 +45,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestStateColor: what failed, and what waits for it, is seen at a glance.
+// TestStateColor: failed and blocked objects stand out.
 func TestStateColor(t *testing.T) {
 	for cell, want := range map[string]table.Color{
 		report.StateReady: table.Green, "failed: not found": table.Red, report.StateBlocked: table.Yellow, "other": table.Plain,
