@@ -156,7 +156,7 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestRendered makes certain what was not, where it shows in what is rendered.
+// TestRendered: an upgrade that may happen becomes certain if the rendered manifests differ.
 func TestRendered(t *testing.T) {
 	uncertain := func() *Change {
 		return &Decide([]Pair{{Before: operatedRelease(nil), After: operatedRelease(func(r *Release) { other(r); r.Operated.Sources = nil })}}, "main")[0]
