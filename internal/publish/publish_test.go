@@ -88,7 +88,7 @@ func TestRepositoryRoot(t *testing.T) {
 	if err := os.Symlink(filepath.Join(root, "repository"), link); err != nil {
 		t.Fatal(err)
 	}
-	t.Chdir(filepath.Join(link, "sub")) // a shell that followed it says so in PWD
+	t.Chdir(filepath.Join(link, "sub")) // a shell that followed the link sets PWD to it
 	for _, test := range []struct{ variable, value, want string }{
 		{"", "", "repository"},
 		{"GITHUB_WORKSPACE", root, ""},
