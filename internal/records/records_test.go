@@ -32,7 +32,7 @@ func printed(t *testing.T, format string, list ...record) string {
 	return b.String()
 }
 
-// TestNothing says what each format makes of no record: what a program reads is a list, what a person reads is nothing.
+// TestNothing prints an empty list in each format: an empty list for programs, an empty text for people.
 func TestNothing(t *testing.T) {
 	for format, want := range map[string]string{
 		"table": "", "wide": "", "markdown": "", "jsonl": "", "yaml": "[]\n",
@@ -85,7 +85,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestTemplates has templates work on the document that json prints, and refuses one that is invalid.
+// TestTemplates applies templates to the document that json prints, and refuses an invalid template.
 func TestTemplates(t *testing.T) {
 	if got := printed(t, "jsonpath={.items[*].name}", record{"", "a", ""}, record{"", "b", ""}); got != "a b" {
 		t.Errorf("names are %q", got)
