@@ -13,8 +13,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// FuzzChoose holds Choose to its law: the answer is in the list, equals what was asked for or satisfies the
-// constraint, nothing better is in the list, and the order of the list does not matter.
+// FuzzChoose checks the rules of Choose: the result is in the list, equals the version or satisfies the
+// constraint, no better candidate is in the list, and the order of the list does not matter.
 func FuzzChoose(f *testing.F) {
 	f.Add("1.0.0\n1.1.0-rc.1\n0.1.5+a\n0.1.5+b", "*")
 	f.Add("v1.2.3\n1.2\n2025.02.03\n-1.2.3", ">=1.0.0-0")
