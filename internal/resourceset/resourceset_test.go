@@ -59,7 +59,7 @@ func resource(text string) string {
 	return fmt.Sprintf("resources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: %q}}\n", text)
 }
 
-// data is what the only object holds.
+// data returns the data of the only object.
 func data(t *testing.T, list []string) string {
 	t.Helper()
 	if len(list) != 1 {
@@ -70,7 +70,7 @@ func data(t *testing.T, list []string) string {
 	return before
 }
 
-// This is case G18: types follow the text, and what is missing is an error.
+// This is case G18: types follow the text, and a missing field is an error.
 func TestTemplates(t *testing.T) {
 	tests := []struct{ inputs, text, want string }{
 		{"v: \"1.10\"", "<< inputs.v >>", "1.1"},
@@ -106,7 +106,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestExpressions counts what a regular expression looks at before it is run.
+// TestExpressions counts the steps of a regular expression before it is run.
 func TestExpressions(t *testing.T) {
 	for _, text := range []string{
 		`<< regexFind "(((x?){10}){10}){10}y" (repeat 10000 "xxxxxxxxxx") >>`,
@@ -131,7 +131,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// What never ends, or makes a text of gigabytes, is an error after a short time.
+// Endless templates, and those that make gigabytes of text, are an error after a short time.
 func TestBombs(t *testing.T) {
 	for name, text := range map[string]string{
 		"loops":       "<< range until 1000 >><< range until 1000 >><< range until 1000 >><< end >><< end >><< end >>",
@@ -193,7 +193,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// What would ask the machine, a clock or a server is no function.
+// Functions that use the machine, a clock or a server do not exist.
 func TestNoSuchFunction(t *testing.T) {
 	for _, call := range []string{
 		"env \"HOME\"", "expandenv \"$HOME\"", "now", "date \"2006\" 0", "ago 0", "randAlpha 3", "randInt 1 2", "uuidv4", "getHostByName \"localhost\"",
