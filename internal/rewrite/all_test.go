@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReplaceAll edits all files or none: what was replaced before one that changed gets its old text back.
+// TestReplaceAll edits all files or none: if a file has changed, the files before it get their old text again.
 func TestReplaceAll(t *testing.T) {
 	dir := t.TempDir()
 	one, two := write(t, filepath.Join(dir, "one.yaml"), "one\n"), write(t, filepath.Join(dir, "two.yaml"), "two\n")

@@ -35,7 +35,7 @@ func find(t *testing.T, name string) *File {
 	return found.Files[0]
 }
 
-// A file that is another one than what was read is left alone.
+// A file that differs from the one that was read is not replaced.
 func TestReplaceChanged(t *testing.T) {
 	for what, change := range map[string]func(name string) error{
 		"written": func(name string) error { return os.WriteFile(name, []byte("other\n"), 0o600) },
@@ -70,7 +70,7 @@ func TestReplaceChanged(t *testing.T) {
 	}
 }
 
-// Of many runs at once one wins, and the others say so. A reader gets a whole text.
+// Of many runs at once, one succeeds, and the rest return errors. A reader sees a whole text.
 func TestReplaceAtOnce(t *testing.T) {
 	name := write(t, filepath.Join(t.TempDir(), "a.yaml"), "old\n")
 	const runs = 20
@@ -119,7 +119,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindLinks: a link to a file counts if it stays in the repository, and what leads out is named and not edited.
+// TestFindLinks: a link to a file counts if it stays in the repository; a link that leads out is reported and not edited.
 func TestFindLinks(t *testing.T) {
 	dir, elsewhere := t.TempDir(), write(t, filepath.Join(t.TempDir(), "x.yaml"), "")
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
@@ -141,7 +141,7 @@ func TestFindLinks(t *testing.T) {
 		{[]string{"apps", "other/in.yaml", "apps/in.yaml"}, 1, 1, 0},
 		{[]string{"apps/in.yaml"}, 1, 0, 0},
 		{[]string{"apps/out.yaml"}, 0, 0, 1},
-		{[]string{"apps/*.yaml"}, 1, 1, 1}, // one leads to nothing
+		{[]string{"apps/*.yaml"}, 1, 1, 1}, // one is dangling
 		{[]string{"outside/x.yaml"}, 0, 0, 1},
 		{[]string{"outside/*"}, 0, 1, 0},
 		{[]string{"none/*"}, 0, 0, 0},
@@ -182,7 +182,7 @@ func TestFindLinks(t *testing.T) {
 	}
 }
 
-// TestCreate writes a file that is not there, and leaves one that is as it is.
+// TestCreate writes a new file, and does not change an existing one.
 func TestCreate(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a")
 	if err := Create(name, []byte("first")); err != nil {
@@ -199,7 +199,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestWritable: a file that is there or not can be written, also through a link. What it refuses has its cause.
+// TestWritable: an existing or a new file can be written, also through a link. Other names are refused with the cause.
 func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	there := write(t, filepath.Join(dir, "there"), "")
@@ -225,7 +225,7 @@ func TestWritable(t *testing.T) {
 	}
 }
 
-// TestWrite writes new files, replaces links without following them, and says what it cannot write.
+// TestWrite writes new files, replaces links without following them, and returns errors.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	outside := write(t, filepath.Join(dir, "outside"), "a")
