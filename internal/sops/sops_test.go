@@ -180,7 +180,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestManyKeys counts what the YAML library would allocate: it makes a message for each two keys that are equal.
+// TestManyKeys limits the allocations of the YAML library: it makes a message for each pair of equal keys.
 func TestManyKeys(t *testing.T) {
 	text := []byte("sops:\n" + strings.Repeat("  mac: a\n", 1001))
 	allocated := testing.AllocsPerRun(1, func() {
@@ -193,7 +193,7 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// TestExpressions ends an expression that would take long: a key is matched once, and what it takes is counted first.
+// TestExpressions refuses an expensive expression: a key is matched once, and the cost is counted first.
 func TestExpressions(t *testing.T) {
 	k := keysOf(t, "age.agekey")
 	text := strings.Replace(string(read(t, "unregex.yaml")), "^(apiVersion|kind|metadata|type)$", "(((x?){10}){10}){10}y", 1)
