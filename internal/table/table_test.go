@@ -37,7 +37,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestColors: a colour changes no place, and there is none unless the style has colours.
+// TestColors: a colour does not move cells, and only a style with colours has them.
 func TestColors(t *testing.T) {
 	color := func(title, cell string) Color {
 		if title == "STATE" && cell == "failed" {
@@ -76,7 +76,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-// TestWrap: the last column goes on below itself, and nothing of it is lost.
+// TestWrap: the last column continues on further lines, without losing text.
 func TestWrap(t *testing.T) {
 	var b strings.Builder
 	reason := "release chart changed; values changed: replicaCount"
@@ -89,7 +89,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// TestPrintable shows one line of a text, hints at others, and leaves out what moves a cursor.
+// TestPrintable shows one line of a text, marks further lines, and leaves out control characters.
 func TestPrintable(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "a b": "a b", "a\nb": "a...", "a\r\nb": "a...", "a\fb": "a...", "\na": "...", "a\tb": "a b", "a\x1b[31mb": "a [31mb", "é\u202eb": "é b",
