@@ -60,7 +60,7 @@ func find(t *testing.T, in *load.Input, kind, name string) *manifest.Object {
 	return all[i]
 }
 
-// TestAnswer follows a release to its source, without what is secret in its URL, and back to what depends on it.
+// TestAnswer follows a release to its source, without secrets in its URL, and back to the objects that depend on it.
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	in, tracer := read(t)
@@ -84,7 +84,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestLogin says for each kind of source where the login comes from, and what checks signatures.
+// TestLogin expects, for each kind of source, the login and the verification of signatures.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	in, tracer := read(t)
@@ -133,7 +133,7 @@ func TestBecause(t *testing.T) {
 	}
 }
 
-// TestDecided names what gave a field another value than the one in its file: a patch before a variable.
+// TestDecided expects the origin of a value that differs from the file: a patch before a variable.
 func TestDecided(t *testing.T) {
 	t.Parallel()
 	w, _ := inputs.Worker()
