@@ -28,7 +28,7 @@ func archive(t testing.TB, root *os.Root, o Options) []byte {
 	return b.Bytes()
 }
 
-// entries describes what is in an archive.
+// entries describes the entries of an archive.
 func entries(t *testing.T, data []byte) []string {
 	t.Helper()
 	zr, err := gzip.NewReader(bytes.NewReader(data))
@@ -190,7 +190,7 @@ func TestArchiveLimits(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		// What may be archived may be unpacked.
+		// An archive within the limits can be unpacked.
 		if err := Unpack(t.Context(), &b, rootOf(t, t.TempDir()), tt.limits); err != nil {
 			t.Error(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// kept lists what an archive of the tree would hold, directories left out.
+// kept lists the files of an archive of the tree, without directories.
 func kept(t *testing.T, files map[string]string, spec string, o Options) []string {
 	t.Helper()
 	root := planted(t, files)
@@ -134,7 +134,7 @@ func TestSourceRules(t *testing.T) {
 	}
 }
 
-// What the caller drops from the tree has no say in it either.
+// Files that the caller drops from the tree do not contribute patterns.
 func TestSourceRulesFilter(t *testing.T) {
 	drop := func(name string, dir bool) Choice {
 		if name == "artifacts" {

@@ -15,7 +15,7 @@ import (
 )
 
 // plant writes files below dir; content that begins with "-> " makes a link, a name that ends in a slash a directory,
-// one that ends in "*" an executable file.
+// a name that ends in "*" an executable file.
 func plant(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -62,7 +62,7 @@ func planted(t testing.TB, files map[string]string) *os.Root {
 	return rootOf(t, dir)
 }
 
-// contents is what plant was given.
+// contents returns the files of a directory in the form of plant.
 func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -124,5 +124,5 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// deep is the path of a file below so many directories.
+// deep returns the path of a file below n directories.
 func deep(n int) string { return path.Join(strings.Repeat("d/", n), "file") }

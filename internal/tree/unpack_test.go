@@ -148,11 +148,11 @@ func TestUnpackDamaged(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		data []byte
-		want string // none: it is fine
+		want string // "" if there is no error
 	}{
 		{"whole", whole, ""},
 		{"padding behind", append(bytes.Clone(whole), make([]byte, 1000)...), ""},
-		// §12 case 56: what follows "artifact untar error: ".
+		// §12 case 56: the text after "artifact untar error: ".
 		{"case 56: YAML", []byte("apiVersion: v1\nentries: {}\n"), "requires gzip-compressed body: gzip: invalid header"},
 		{"case 56: empty", nil, "requires gzip-compressed body: EOF"},
 		{"no tar", noTar.Bytes(), "tar error: archive/tar: invalid tar header"},
@@ -205,7 +205,7 @@ func TestUnpackLimits(t *testing.T) {
 	}
 }
 
-// A sparse file says that it has more than the archive holds.
+// A sparse file states a larger size than the archive has.
 func TestUnpackSparse(t *testing.T) {
 	err := Unpack(t.Context(), bytes.NewReader(sparse(t, 1<<40)), rootOf(t, t.TempDir()), Limits{File: 1 << 50})
 	wantLimit(t, err, "bytes without compression")
@@ -263,8 +263,8 @@ func TestUnpackIntoPlanted(t *testing.T) {
 	}
 }
 
-// Whatever is unpacked: nothing is written outside the root, no limit is passed, and what was unpacked is the same
-// after it was archived and unpacked again.
+// For any archive: no file is written outside the root, no limit is exceeded, and the unpacked files are the same
+// after they were archived and unpacked again.
 func FuzzUnpack(f *testing.F) {
 	for _, entries := range [][]entry{
 		nil,
@@ -338,7 +338,7 @@ func checkUnpacked(t *testing.T, top string, l Limits) {
 	}
 }
 
-// What Flux leaves out of layers is left out, but nothing can be written through it.
+// Links that Flux leaves out of layers are left out, and no file can be written through them.
 func TestUnpackFiles(t *testing.T) {
 	link := func(name, target string) entry {
 		e := special(tar.TypeSymlink, name)
