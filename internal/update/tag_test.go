@@ -7,7 +7,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/policy"
 )
 
-// TestTagOf takes the tag out of a field: the port of a registry and a digest are none.
+// TestTagOf expects the tag of a field: the port of a registry or a digest is not a tag.
 func TestTagOf(t *testing.T) {
 	for _, test := range []struct {
 		old  string
