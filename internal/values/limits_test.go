@@ -9,7 +9,7 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 )
 
-// maxAllocated is what composing values may allocate in all, however hostile they are.
+// maxAllocated is the limit of allocations, in bytes, for composing values, however hostile they are.
 const maxAllocated = 1 << 30
 
 func lines(size int, line func(i int) string) string {

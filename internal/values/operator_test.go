@@ -44,7 +44,7 @@ func TestMergeParts(t *testing.T) {
 	}
 }
 
-// H21, H22: what is optional may be missing or unreadable, and no message holds what a Secret does.
+// H21, H22: optional parts may be missing or unreadable, and messages contain no values of Secrets.
 func TestUnreadableParts(t *testing.T) {
 	broken := part("Secret", "s", "hunter2: [")
 	_, _, err := MergeParts([]Part{broken}, nil, func(error) {})

@@ -10,7 +10,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// TestOrigins has a key of each kind of origin, and what later ones do to it.
+// TestOrigins has a key of each kind of origin, and later values that replace or extend it.
 func TestOrigins(t *testing.T) {
 	refs := []meta.ValuesReference{
 		{Kind: "ConfigMap", Name: "base"},
@@ -67,7 +67,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// What is written in parts is what was composed.
+// A text that is written in parts holds all composed values.
 func TestWriteMany(t *testing.T) {
 	composed, want := map[string]any{}, ""
 	for i := range 2*atOnce + 500 {
@@ -85,7 +85,7 @@ func TestWriteMany(t *testing.T) {
 	}
 }
 
-// A text of several lines is written as it is, whatever it begins with.
+// A text of several lines is written unchanged, however it begins.
 func TestWriteTexts(t *testing.T) {
 	for _, text := range []string{"\n  x\n", "\nx", "  a\nb", "a\n  b\n\n", "\n", "a\n\ttab \n", "a\r\nb\n", "\x1b[31m\na"} {
 		composed := map[string]any{"a": text, "b": []any{text, map[string]any{"c": text}}}
