@@ -15,7 +15,7 @@ type cause struct {
 	code               finding.Code
 	severity           finding.Severity
 	kind, message, fix string
-	pos                finding.Pos // of the field, if all findings of the cause are at it
+	pos                finding.Pos // set for findings that share a place
 }
 
 // ReportAlike prints findings in their order. Findings of one cause are printed once if there are more than MaxAlike of them,

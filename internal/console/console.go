@@ -51,7 +51,7 @@ func (s Subject) String() string {
 }
 
 // Console writes the lines for people, and keeps the findings that it printed. The command creates the console of its run
-// with New, and configures it once its flags are parsed. Its methods may be called at once, except Configure.
+// with New, and configures it once its flags are parsed. It is safe for concurrent use, except Configure.
 type Console struct {
 	mu      sync.Mutex
 	w       io.Writer
@@ -73,7 +73,7 @@ type Options struct {
 	JSON      bool // each line is a JSON record
 	Color     bool
 	GitHub    bool // lines are read by GitHub Actions
-	// Terminal reports the size of the terminal, and whether there is one. Nil means that there is none.
+	// Terminal reports the size of the terminal, and whether there is a terminal. Nil means that there is no terminal.
 	Terminal func() (width, height int, ok bool)
 	// Now returns the time of records.
 	Now func() time.Time
@@ -98,7 +98,7 @@ func New(w io.Writer) *Console {
 	return &Console{w: &concealing{w, secrets}, secrets: secrets, names: map[Subject]Subject{}}
 }
 
-// Configure sets the options. Nothing may be written at the same time.
+// Configure sets the options. It must not be called while a line is written.
 func (c *Console) Configure(o Options) {
 	c.options, c.live = o, nil
 	if o.Rows != nil {
@@ -261,7 +261,7 @@ func (c *Console) paint(level Level) string {
 	return "\x1b[" + colorOf(level) + "m" + label + "\x1b[0m"
 }
 
-// colorOf is the escape code of a level.
+// colorOf returns the escape code of a level.
 func colorOf(level Level) string {
 	return map[Level]string{LevelError: "31;1", levelHint: "36", LevelWarning: "33", levelNote: "36", levelDebug: "2"}[level]
 }

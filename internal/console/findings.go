@@ -14,7 +14,7 @@ import (
 type Presentation struct {
 	Text string  // instead of the finding's own message
 	At   Subject // at the beginning of the line
-	// Placed puts the place in front of the message; else it is a line of its own.
+	// Placed puts the place in front of the message instead of on a separate line.
 	Placed bool
 	// Brief leaves out the line of the file, and general advice.
 	Brief bool

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// repaintEvery is short enough to look alive, and long enough to cost next to
+	// repaintEvery is short enough to look alive, and long enough to cost almost
 	// nothing.
 	repaintEvery = 100 * time.Millisecond
 	// speedOver is the time over which speed is measured.
