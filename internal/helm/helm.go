@@ -161,7 +161,7 @@ func majorOf(version string) (int, bool) {
 }
 
 // Template renders a release. It returns an [*Error] if the chart is at fault, and a [*NameError] if a name of the release is
-// invalid. It must not be called at once by several goroutines.
+// invalid. It must not be called concurrently.
 func (t *Tool) Template(ctx context.Context, r Release) (manifests []byte, err error) {
 	args, err := r.arguments()
 	if err != nil {
