@@ -35,7 +35,7 @@ type Object struct {
 	// File is the file of its document, "" if that must not be edited; then Unfit is the reason. Shown is its name for messages.
 	File, Shown, Unfit string
 	Line               int // of the document or below, counted from 1
-	// By names the kustomization or variable that makes the object from its document, "" if it is unchanged.
+	// By names the Kustomization that built it from its document, "" without one.
 	By    string
 	Asked bool
 }
@@ -61,7 +61,7 @@ type Input struct {
 	// Registry returns the registry to which the index of an HTTP repository leads for the chart of a release, as an oci://
 	// URL without a tag. It returns "" if there is no registry, or it is not known.
 	Registry func(release ID) string
-	// Left are objects that stay as they are.
+	// Left are objects that must not be changed.
 	Left map[ID]bool
 }
 
@@ -214,7 +214,7 @@ func (t *draft) step(changes ...change) error {
 var errSeveral = errors.New("it holds several documents")
 
 // edited returns a text with changes. Each change is applied to the result of the change before it: two changes next to each
-// other in one line cannot be made at once.
+// other in one line cannot be made in one step.
 func edited(text []byte, changes ...change) ([]byte, error) {
 	for _, change := range changes {
 		f := edit.Parse(text)
