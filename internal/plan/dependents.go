@@ -73,7 +73,7 @@ func blockDependents(pairs []Pair, changes []Change) {
 	}
 }
 
-// cycles returns the releases that depend on themselves, each with the path from its dependency.
+// cycles returns the releases that depend on themselves, each with the path from its dependency back to it.
 func cycles(pairs []Pair, at map[ID]int) map[int][]string {
 	found := map[int][]string{}
 	next := func(id ID) []ID {

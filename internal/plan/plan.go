@@ -1,5 +1,5 @@
-// Package plan predicts what helm-controller does with each HelmRelease when manifests change, and the Helm Operator with those
-// of Flux 1. It follows the rows of their decisions that need no cluster. It reads no files and prints no values.
+// Package plan predicts the actions of helm-controller on each HelmRelease when manifests change, and those of the Helm Operator
+// for Flux 1. It follows the rows of their decisions that need no cluster. It reads no files and prints no values.
 package plan
 
 import (
@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Action is what happens to a release.
+// Action is the action of helm-controller on a release.
 type Action string
 
 // The actions.
