@@ -70,7 +70,7 @@ func readEntries(ctx context.Context, r io.Reader, l Limits, visit func(name str
 		if err != nil {
 			return fmt.Errorf("tar error: %w", err)
 		}
-		// git archive begins with such a header. It describes the archive, not a file.
+		// git archive writes this header first. It describes the archive, not a file.
 		if h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
