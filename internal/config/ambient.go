@@ -9,8 +9,8 @@ import (
 type Ambient string
 
 const (
-	AmbientHome     Ambient = "true"  // as the environment defines
-	AmbientNone     Ambient = "false" // not at all
+	AmbientHome     Ambient = "true"  // unless the manifest chose a proxy, an authority or plain HTTP
+	AmbientNone     Ambient = "false" // only the identity, for a source that names a provider
 	AmbientAnywhere Ambient = "anywhere"
 
 	// ambientType is the name of its type for the configuration file and its schema.

@@ -197,8 +197,8 @@ func scalar(f *pflag.Flag, node *yaml.Node) (string, error) {
 }
 
 // splitPath splits a flag's value into the text before the path and the path. A flag
-// takes a path if the word for its value in its usage is file, directory or
-// something=PATH.
+// takes a path if the word for its value in its usage is file or directory, or ends
+// in =PATH or =FILE.
 func splitPath(f *pflag.Flag, value string) (before, path string, ok bool) {
 	word, _ := pflag.UnquoteUsage(f)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/table"
 )
 
-// ShowCursor is the escape sequence that shows the cursor again, after a run that is killed has hidden it.
+// ShowCursor is the escape sequence that shows the cursor again, after an unfinished run has hidden it.
 const ShowCursor = "\x1b[?25h"
 
 const (
