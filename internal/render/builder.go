@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resourceset"
 )
 
-// builder builds one cluster. Build makes it and alone uses it, from one goroutine, until it returns the Result.
+// builder builds one cluster. One goroutine makes it and uses it, until it returns the Result.
 type builder struct {
 	*Renderer
 	cluster *Cluster

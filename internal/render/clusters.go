@@ -104,7 +104,7 @@ func (c *Cluster) contains(path string) bool {
 }
 
 // divide sorts the origins into clusters. Each goes to the nearest cluster without a different definition of a Kustomization
-// that the origin leads to. An origin that fits everywhere goes to all clusters that are equally near.
+// that the origin leads to. An origin without conflicts goes to all clusters that are equally near.
 func (p *plan) divide(starts []int) []*Cluster {
 	defined, contested := definitions(p.nodes, p.edges, starts, p.made)
 	var clusters []*Cluster

@@ -126,7 +126,7 @@ func (r *Renderer) nodes() []*node {
 	return nodes
 }
 
-// patches returns the files with Kustomizations that kustomization files name, but not as resources.
+// patches returns the files that kustomization files name, but not as resources: a Kustomization in one is a patch.
 func (r *Renderer) patches() map[string]bool {
 	named, resources := map[string]bool{}, map[string]bool{}
 	for _, dir := range r.in.Dirs {
