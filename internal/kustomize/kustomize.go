@@ -285,7 +285,7 @@ const maxEqual = 10_000
 
 var errEqual = fmt.Errorf("more than %d pairs of equal keys in mappings", maxEqual)
 
-// equal returns the number of pairs of equal keys, in mappings with many keys only.
+// equal returns the number of pairs of equal keys. Small mappings do not count: they have few pairs.
 func equal(n *yaml.Node) (pairs int) {
 	if n.Kind == yaml.MappingNode && len(n.Content) > 32 {
 		seen := make(map[string]int, len(n.Content)/2)

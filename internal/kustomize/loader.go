@@ -99,7 +99,7 @@ func (l *loader) Load(name string) ([]byte, error) {
 
 func (l *loader) New(name string) (ifc.Loader, error) { return l.directory(name) }
 
-// directory returns the loader of an included directory. It returns an error for a directory that contains one of those including it.
+// directory returns the loader of an included directory, which must not be or contain a directory that includes it.
 func (l *loader) directory(name string) (*loader, error) {
 	if name == "" {
 		return nil, errors.New("new root cannot be empty")
