@@ -25,9 +25,9 @@ import (
 // admittedAtOnce is how many objects are admitted between checks of the context.
 const admittedAtOnce = 256
 
-// Targets admits the selected objects, in input order, each after its sources
-// outside of the input. Rejected objects are reported and
-// left out. The error is that of the context.
+// Targets admits the selected objects and their sources, in input order. A source
+// from outside the input comes before the first object that needs it. Rejected
+// objects are reported and left out. The error is that of the context.
 func (l *Reader) Targets(ctx context.Context, in *Input) ([]*admission.Admitted, error) {
 	chosen := map[*manifest.Object]*admission.Admitted{}
 	before := map[*manifest.Object][]*admission.Admitted{} // sources from outside the input, by dependent object
@@ -128,8 +128,7 @@ func (l *Reader) ReportEdit(code finding.Code, about finding.Object, message str
 }
 
 // WithoutHome leaves out the source of a cluster's own repository if the Secret with its login is only in the cluster, as after
-// flux bootstrap: the Secret is not missing. A run that selects this source, or has objects that depend on it,
-// keeps the source.
+// flux bootstrap: the Secret is not missing. A run that selects this source, or has objects that depend on it, keeps it.
 func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconcile.Options) []*admission.Admitted {
 	if o.MissingSecrets != credential.MissingFail {
 		return targets
