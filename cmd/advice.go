@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -91,4 +93,19 @@ func nearestObject(s load.Selector, inputs []*load.Input) string {
 		return fmt.Sprintf("did you mean %s?", strings.TrimSuffix(s.Text, s.Name)+near)
 	}
 	return ""
+}
+
+// noSubcommand returns an error for words that are not a subcommand, and names the nearest one.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])
+	}
+	if args[0] == "diff" {
+		hint = fmt.Sprintf("'%s plan --diff' prints what changes", cmd.CommandPath())
+	}
+	return &exit.UsageError{Err: fmt.Errorf("unknown command %q", args[0]), Advice: hint}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -50,29 +49,6 @@ func (o *cacheOptions) options(a *app, refresh bool) cache.Options {
 		MaxSize: int64(o.max), Refresh: refresh, Now: a.now,
 		Warn: func(err error) { a.console.Warn(err.Error()) },
 	}
-}
-
-// onlineCommand returns the command line of this run without --offline and with the cache, for messages.
-func (o *runOptions) onlineCommand(a *app) string {
-	command := []string{a.env.Program}
-	if a.env.Program == "" {
-		command[0] = "helmsrc"
-	}
-	given := false
-	for _, arg := range a.env.Args {
-		if arg == "--offline" || strings.HasPrefix(arg, "--offline=") || o.asksNothing != "" && arg == "--"+o.asksNothing {
-			given = true
-			continue
-		}
-		if arg == "--no-cache" {
-			continue
-		}
-		command = append(command, quoted(arg))
-	}
-	if !given { // the environment or a file sets it
-		command = slices.Insert(command, min(2, len(command)), "--offline=false")
-	}
-	return strings.Join(command, " ")
 }
 
 // quoted returns a word as a shell reads it, in quotes if it has special characters.

@@ -140,26 +140,6 @@ func explainRule(w io.Writer, r finding.Rule, further bool) error {
 	return err
 }
 
-// wrapped breaks a text into lines.
-func wrapped(text string, columns int) string {
-	var b strings.Builder
-	column := 0
-	for word := range strings.FieldsSeq(text) {
-		switch {
-		case column == 0:
-		case column+1+len(word) > columns:
-			b.WriteString("\n")
-			column = 0
-		default:
-			b.WriteString(" ")
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String()
-}
-
 func shifted(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -129,3 +129,6 @@ func oneOf(flag, value string, allowed ...string) error {
 	}
 	return exit.Usagef("--%s: %q is not one of %s", flag, value, strings.Join(allowed, ", "))
 }
+
+// tableFormat is the format with a row for each release.
+const tableFormat = "table"

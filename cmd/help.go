@@ -249,3 +249,23 @@ func nearestFlag(c *cobra.Command, name string) (string, bool) {
 	}
 	return finding.Nearest(name, names)
 }
+
+// wrapped breaks a text into lines.
+func wrapped(text string, columns int) string {
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > columns:
+			b.WriteString("\n")
+			column = 0
+		default:
+			b.WriteString(" ")
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}

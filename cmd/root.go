@@ -3,10 +3,8 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -19,28 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/publish"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/session"
-	"github.com/helmsrc/helmsrc/internal/table"
 )
-
-// app holds the state that the subcommands of one run share. Run makes it; the chosen command changes it, in one goroutine,
-// and it ends with the process.
-type app struct {
-	env     *Env
-	now     func() time.Time
-	started time.Time
-	began   time.Time // the same by the clock of the run
-	console *console.Console
-	code    int // of the subcommand that ran, when it ended without an error
-
-	command   string // the subcommand
-	config    config.Config
-	worker    session.Worker
-	publisher publish.Publisher
-	lister    listing.Lister
-	reported  bool        // a run was reported
-	paper     table.Style // of stdout
-	help      helpPages
-}
 
 // Run runs one command line and returns its exit code. It never exits the process, and reads from the process only through
 // env.
@@ -214,30 +191,6 @@ func newHelpCommand() *cobra.Command {
 			about.InitDefaultHelpFlag()
 			return about.Help()
 		},
-	}
-}
-
-// noSubcommand returns an error for words that are not a subcommand, and names the nearest one.
-func noSubcommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	hint := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])
-	}
-	if args[0] == "diff" {
-		hint = fmt.Sprintf("'%s plan --diff' prints what changes", cmd.CommandPath())
-	}
-	return &exit.UsageError{Err: fmt.Errorf("unknown command %q", args[0]), Advice: hint}
-}
-
-// runner adapts the run function of a subcommand to cobra: it keeps the exit code in the app, and returns the error to Run.
-func (a *app) runner(run func(ctx context.Context, args []string) (int, error)) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		code, err := run(cmd.Context(), args)
-		a.code = code
-		return err
 	}
 }
 

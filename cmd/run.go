@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/config"
@@ -212,9 +214,6 @@ func (a *app) printDocuments(format string, events bool) func([]*reconcile.Resul
 	}
 }
 
-// tableFormat is the format with a row for each release.
-const tableFormat = "table"
-
 // concealedTexts copies the texts of an event, without values of Secrets, which may be part of an artifact's revision.
 func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]string {
 	if texts == nil {
@@ -225,4 +224,27 @@ func concealedTexts(obj *manifest.Object, texts map[string]string) map[string]st
 		shown[name] = obj.Secrets.Text(obj.Veil(text))
 	}
 	return shown
+}
+
+// onlineCommand returns the command line of this run without --offline and with the cache, for messages.
+func (o *runOptions) onlineCommand(a *app) string {
+	command := []string{a.env.Program}
+	if a.env.Program == "" {
+		command[0] = "helmsrc"
+	}
+	given := false
+	for _, arg := range a.env.Args {
+		if arg == "--offline" || strings.HasPrefix(arg, "--offline=") || o.asksNothing != "" && arg == "--"+o.asksNothing {
+			given = true
+			continue
+		}
+		if arg == "--no-cache" {
+			continue
+		}
+		command = append(command, quoted(arg))
+	}
+	if !given { // the environment or a file sets it
+		command = slices.Insert(command, min(2, len(command)), "--offline=false")
+	}
+	return strings.Join(command, " ")
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestStreams: only cmd/env.go names the streams of the process, so that all output goes through those of cmd.Env.
+// TestStreams: only cmd/process.go names the streams of the process, so that all output goes through those of cmd.Env.
 func TestStreams(t *testing.T) {
 	t.Parallel()
 	named := 0
@@ -39,7 +39,7 @@ func TestStreams(t *testing.T) {
 				switch use {
 				case "os.Stdout", "os.Stderr":
 					named++
-					if path == filepath.Join("cmd", "env.go") {
+					if path == filepath.Join("cmd", "process.go") {
 						return true
 					}
 				case "fmt.Print", "fmt.Printf", "fmt.Println", "println":
