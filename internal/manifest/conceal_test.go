@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestConceal takes from a document what an object keeps to itself, field by field, and leaves the rest.
+// TestConceal removes the confidential texts of an object from a document, field by field, and keeps the rest.
 func TestConceal(t *testing.T) {
 	type m = map[string]any
 	for name, c := range map[string]struct{ document, content, shown, want any }{
@@ -38,7 +38,7 @@ func TestConceal(t *testing.T) {
 	}
 }
 
-// TestItemIgnores: a comment in one item of a list says nothing of its neighbours.
+// TestItemIgnores checks that a comment in one item of a list does not apply to its neighbours.
 func TestItemIgnores(t *testing.T) {
 	const text = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: a}\n" +
 		"- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: b} # helmsrc:ignore HS001\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: c}\n"
@@ -56,7 +56,7 @@ func TestItemIgnores(t *testing.T) {
 	}
 }
 
-// TestCheckExpansion bounds the size of a text before anything looks at it.
+// TestCheckExpansion checks that a text is limited in size before it is parsed.
 func TestCheckExpansion(t *testing.T) {
 	const sign = "# & *\n"
 	if err := CheckExpansion("a.yaml", append([]byte(sign), bytes.Repeat([]byte("\n"), maxFileSize-len(sign))...)); err != nil {
@@ -68,7 +68,7 @@ func TestCheckExpansion(t *testing.T) {
 	}
 }
 
-// TestNoObjects says why a file holds none.
+// TestNoObjects checks the reason why a file has no objects.
 func TestNoObjects(t *testing.T) {
 	broken, skipped := errors.New("broken"), Skip{File: "a.yaml", Reason: "a template"}
 	for name, c := range map[string]struct {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTreeIsKept holds that a small document keeps no tree once there is no use for it, and a large one does: there, each
-// finding would cost a parse.
+// TestTreeIsKept checks that a small document drops its tree after use, and a large one keeps it: there, each finding
+// would cost a parse.
 func TestTreeIsKept(t *testing.T) {
 	for name, kept := range map[string]bool{"small": false, "large": true} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestExcerpt(t *testing.T) {
 	}
 }
 
-// TestExcerptIsBounded: a line is kept with each finding in it, so one that is too long is not quoted.
+// TestExcerptIsBounded checks that a long line is not quoted: each finding in it would keep a copy.
 func TestExcerptIsBounded(t *testing.T) {
 	const object = `{"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart", "metadata": {"name": "c"}, "spec": {"chart": "`
 	for length, want := range map[int]bool{100: true, maxExcerpt: false} {

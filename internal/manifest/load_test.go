@@ -111,7 +111,7 @@ func TestLoadErrors(t *testing.T) {
 		{"URL", []string{"https://u:secret@h/*.yaml"}, "", []string{"a URL cannot be read: download it and name the file, or pipe it into -f -"}},
 		{"a file that was named is always judged", []string{"broken/template.yaml"}, "", []string{"broken/template.yaml:1:1: did not find expected ',' or '}'"}},
 		{"no standard input", []string{"-"}, "", []string{"no standard input"}},
-		// What does not parse contributes nothing, and a template that has nothing to do with Flux is left alone.
+		// A file that cannot be parsed has no objects, and a template without a mention of Flux is skipped.
 		{"a directory", []string{"broken"}, "z", []string{"broken/flux.yaml:2:4: a colon before a space begins a value in YAML", "broken/two.yaml:6:4: a colon before a space begins a value in YAML"}},
 	}
 	for _, tt := range tests {
@@ -209,7 +209,7 @@ func (s silent) Read([]byte) (int, error) {
 
 func TestUnreadable(t *testing.T) {
 	if os.Getuid() <= 0 {
-		// Permissions mean nothing to root, and Windows has none: a directory in the place of a file serves there.
+		// Root ignores permissions, and Windows does not have them: a directory in the place of a file serves there.
 		write(t, tree())
 		_, err := read(t.Context(), "sub")
 		if err == nil {

@@ -62,7 +62,7 @@ func TestSiblings(t *testing.T) {
 	}
 }
 
-// What is missing is not looked for among all objects each time: the work for one does not grow with their number.
+// A missing object is not searched for among all objects each time: the cost of a lookup does not grow with their number.
 func TestManyMissing(t *testing.T) {
 	work := func(objects int) (lookup, hint float64) {
 		var text strings.Builder
@@ -85,7 +85,7 @@ func TestManyMissing(t *testing.T) {
 	}
 }
 
-// A file that cannot be read is ignored unless it may hold what is missing.
+// A file that cannot be read is ignored unless it may contain the missing object.
 func TestBrokenSibling(t *testing.T) {
 	write(t, "-- chart.yaml --\n"+named("chart")+"-- repository.yaml --\n"+repository("podinfo")+"spec: {\n")
 	s, _ := load(t, Options{Files: []string{"chart.yaml"}})

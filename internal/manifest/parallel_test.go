@@ -53,7 +53,7 @@ func TestParallelOrder(t *testing.T) {
 	}
 }
 
-// Of a file that cannot be used no more is read, neither ahead.
+// After a failure no more documents of a file are read, not even ahead.
 func TestPiecesOfAFailure(t *testing.T) {
 	text := []byte("{\n" + strings.Repeat("---\na: 1\n", 100))
 	l := &loader{in: &Input{}, seen: &files{}, parsing: &parsing{}, read: []*File{{Name: "a.yaml", data: text}, {Name: "b.yaml", data: []byte("a: 1\n")}}}
@@ -69,8 +69,8 @@ func TestPiecesOfAFailure(t *testing.T) {
 	}
 }
 
-// However many files there are, and whatever is wrong with some of them: what is read is in the order of the names, and
-// of a file that cannot be used there is nothing.
+// The objects are in the order of the file names for any number of files and failures, and a file that cannot be used
+// has no objects.
 func TestLoadOrder(t *testing.T) {
 	dir := t.TempDir()
 	var want []string

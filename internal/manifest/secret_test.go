@@ -44,7 +44,7 @@ func TestSecret(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewSet("")
-			// A Secret that nothing refers to is no error, even if it is malformed.
+			// A malformed Secret without a reference to it is not an error.
 			if err := s.Add("f.yaml", []byte(secretDoc("s", tt.rest))); err != nil {
 				t.Fatal(err)
 			}

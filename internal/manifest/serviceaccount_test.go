@@ -21,7 +21,7 @@ func TestServiceAccount(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := NewSet("")
-			// An account that nothing refers to is no error, even if it is malformed.
+			// A malformed account without a reference to it is not an error.
 			if err := s.Add("f.yaml", []byte("apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: s\n"+tt.rest+"\n")); err != nil {
 				t.Fatal(err)
 			}
@@ -47,7 +47,7 @@ func TestServiceAccount(t *testing.T) {
 
 func TestServiceAccountNotFound(t *testing.T) {
 	s := NewSet("")
-	// A Secret of the same name is something else.
+	// A Secret of the same name does not count.
 	if err := s.Add("f.yaml", []byte(secretDoc("s", ""))); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@ package manifest
 
 import "testing"
 
-// TestVeil gives names that are made of confidential fields another name, and finds those again that a field holds.
+// TestVeil checks that names made from confidential fields are replaced, and found again if a field contains them.
 func TestVeil(t *testing.T) {
 	spec := func(version, ref string) map[string]any {
 		return map[string]any{"spec": map[string]any{"version": version, "chart": "podinfo", "ref": map[string]any{"branch": ref}}}
