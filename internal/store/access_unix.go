@@ -4,5 +4,5 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// mayWrite asks whether files may be made in a directory, without making one.
+// mayWrite returns an error if files cannot be created in a directory. It creates no file.
 func mayWrite(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }

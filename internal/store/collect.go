@@ -36,7 +36,7 @@ func (s *Store) Collect(key Key, current string) (int, error) {
 	return removed, errors.Join(errs...)
 }
 
-// garbage picks what to remove.
+// garbage returns the names of the files to remove.
 func (s *Store) garbage(files []fs.FileInfo, keep []string) (names []string) {
 	now := s.options.Now()
 	var candidates []fs.FileInfo
@@ -51,7 +51,7 @@ func (s *Store) garbage(files []fs.FileInfo, keep []string) (names []string) {
 			candidates = append(candidates, fi)
 		}
 	}
-	// Equal times are common where the clock is fixed, so that names decide then.
+	// Equal times are common if the clock is fixed, so names break ties.
 	slices.SortFunc(candidates, func(a, b fs.FileInfo) int {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))
 	})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Links planted in the artifacts directory lead nowhere: neither out of it nor to another object.
+// Links planted in the artifacts directory lead neither out of it nor to another object.
 func TestPlantedLinks(t *testing.T) {
 	const secret = "do not touch"
 	for _, tt := range []struct {
@@ -73,7 +73,7 @@ func plant(t *testing.T, target, link string) {
 	}
 }
 
-// useAll does all that can be done with an object and returns what went wrong.
+// useAll calls every operation on an object and returns their errors.
 func useAll(t *testing.T, s *Store) error {
 	t.Helper()
 	var errs []error
@@ -109,7 +109,7 @@ func useAll(t *testing.T, s *Store) error {
 	return errors.Join(errs...)
 }
 
-// Links in the place of single files are replaced or passed over.
+// Links in the place of single files are replaced or skipped.
 func TestPlantedFiles(t *testing.T) {
 	s := newStore(t)
 	target := filepath.Join(t.TempDir(), "target")
@@ -147,7 +147,7 @@ func TestPlantedFiles(t *testing.T) {
 	}
 }
 
-// Something else in the place of the artifacts directory or of one below is an error, and stays.
+// A file in the place of the artifacts directory or of a directory below is an error, and stays.
 func TestFileInPlaceOfDirectory(t *testing.T) {
 	for _, name := range []string{"", "helmchart", "helmchart/apps", "helmchart/apps/podinfo", ".helmsrc"} {
 		dir := filepath.Join(t.TempDir(), "artifacts")
@@ -212,8 +212,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Whatever an object and its artifact are called: either it is refused, or there is exactly one file more, at the
-// place that the names say.
+// For every name of an object and its artifact: either it is refused, or there is exactly one more file, at the path
+// of these names.
 func FuzzKey(f *testing.F) {
 	for _, seed := range [][4]string{
 		{"HelmChart", "apps", "podinfo", "podinfo-6.0.0+x.tgz"},

@@ -53,7 +53,7 @@ func (k Key) Path(file string) (string, error) {
 	return path.Join(k.dir(), file), nil
 }
 
-// checked returns the key with its kind in lower case, or an error if a part of it cannot be a directory's name.
+// checked returns the key with its kind in lower case, or an error if a part of it cannot be the name of a directory.
 func (k Key) checked() (Key, error) {
 	k = NewKey(k.Kind, k.Namespace, k.Name)
 	for _, part := range [][2]string{{"kind", k.Kind}, {"namespace", k.Namespace}, {"name", k.Name}} {
@@ -64,7 +64,7 @@ func (k Key) checked() (Key, error) {
 	return k, nil
 }
 
-// Rename has the files of an object called by another name than its own, and is to be called before the store is used.
+// Rename stores the files of an object under another name. It must be called before the store is used.
 func (s *Store) Rename(key, name Key) {
 	if s.renamed == nil {
 		s.renamed = map[Key]Key{}
@@ -72,7 +72,7 @@ func (s *Store) Rename(key, name Key) {
 	s.renamed[NewKey(key.Kind, key.Namespace, key.Name)] = name
 }
 
-// Stored is the key by which the object has its files: another one if it was renamed.
+// Stored returns the key under which the files of an object are stored: it differs from key if the object was renamed.
 func (s *Store) Stored(key Key) Key {
 	if name, ok := s.renamed[NewKey(key.Kind, key.Namespace, key.Name)]; ok {
 		return name
@@ -80,7 +80,7 @@ func (s *Store) Stored(key Key) Key {
 	return key
 }
 
-// stored returns that, checked.
+// stored returns the checked result of Stored.
 func (s *Store) stored(key Key) (Key, error) { return s.Stored(key).checked() }
 
 // dir, state, record, lock and next must only be called on checked keys.
@@ -89,8 +89,8 @@ func (k Key) record() string { return k.state() + recordSuffix }
 func (k Key) lock() string   { return k.state() + lockSuffix }
 func (k Key) next() string   { return k.state() + nextSuffix }
 
-// state is the path of the state files up to their suffix. An object's name may be almost as long as a file's, which
-// leaves no room for the suffixes: a long name becomes a directory and a file.
+// state returns the path of the state files without their suffix. The name of an object may be almost as long as a
+// file name, which leaves no room for a suffix: a long name is split into a directory and a file.
 func (k Key) state() string {
 	dir := path.Join(stateDir, k.Kind, k.Namespace)
 	if len(k.Name) > maxStateName {
@@ -103,8 +103,8 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// splitPath takes an artifact's path apart. The path comes from remembered state, which may have been edited: one
-// that this store does not give out matches fs.ErrNotExist, so that the artifact is made again.
+// splitPath returns the key of an artifact's path. The path comes from a record, which may have been edited: the
+// error for a path that this store cannot have written matches fs.ErrNotExist, so that the artifact is fetched again.
 func splitPath(artifact string) (Key, error) {
 	parts := strings.Split(artifact, "/")
 	if len(parts) == 4 {
@@ -120,8 +120,8 @@ func notName(what, value string) error {
 	return fmt.Errorf("%s %q cannot be used as a file name in the artifacts directory", what, value)
 }
 
-// validName reports whether s can be one element of a path. Names come from manifests, indexes and registries. A dot
-// in front is reserved for the store's own files.
+// validName reports whether s can be one element of a path. Names come from manifests, indexes and registries. A
+// leading dot is reserved for the store's own files.
 func validName(s string) bool {
 	if s == "" || s[0] == '.' || !utf8.ValidString(s) || strings.ContainsAny(s, `/\`) {
 		return false
@@ -130,12 +130,12 @@ func validName(s string) bool {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }) {
 		return false
 	}
-	// Windows has more to say: devices, drives, alternate streams.
+	// Windows reserves more names: devices, drives, alternate streams.
 	return filepath.IsLocal(s)
 }
 
-// isArtifact reports whether the store can have written an artifact of that name. Collect and Prune remove no others,
-// and Commit stores no others.
+// isArtifact reports whether the store can have written an artifact of that name. Collect and Prune remove only such
+// files, and Commit stores only such files.
 func isArtifact(file string) bool {
 	if !validName(file) || isLink(file) {
 		return false

@@ -16,14 +16,14 @@ import (
 
 var layoutPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v\d+$`) })
 
-// Recorded reports whether anything is recorded in the directory. It changes nothing.
+// Recorded reports whether the directory contains records. It changes nothing.
 func (s *Store) Recorded() (bool, error) {
 	layouts, err := layoutsIn(s.dir)
 	return len(layouts) > 0, err
 }
 
-// refuseLayout returns a [*finding.Problem] for a directory that a newer program wrote, which may keep anything otherwise than this
-// one. A directory that is not there, or cannot be read, is not an error here: what is done with it says so.
+// refuseLayout returns a [*finding.Problem] for a directory of a newer program, whose layout may differ in every
+// respect. A missing or unreadable directory is not an error here: the next use of it reports that.
 func refuseLayout(dir string) error {
 	layouts, _ := layoutsIn(dir)
 	for _, layout := range layouts {
@@ -37,14 +37,14 @@ func refuseLayout(dir string) error {
 	return nil
 }
 
-// layoutsIn are the layouts in which something is recorded in a directory.
+// layoutsIn returns the layouts of the records in a directory.
 func layoutsIn(dir string) ([]string, error) {
 	root, err := file.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("artifacts directory: %w", err)
 	}
 	v := newView(root)
-	defer func() { _ = v.close() }() // nothing was written through it
+	defer func() { _ = v.close() }() // no write to lose
 	names, err := v.subdirs(path.Dir(stateDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -52,8 +52,8 @@ func layoutsIn(dir string) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !layoutPattern().MatchString(name) }), err
 }
 
-// UnknownKinds returns, in order, the kinds of which something is recorded and that are in neither Options.Kinds nor
-// Options.Shared: a newer program knows them.
+// UnknownKinds returns, in order, the kinds of recorded objects that are in neither Options.Kinds nor Options.Shared.
+// A newer program has recorded them.
 func (s *Store) UnknownKinds() ([]string, error) {
 	shared, err := s.sharedKeys()
 	if err != nil {

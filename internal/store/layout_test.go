@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A newer program may keep anything otherwise: its directory is not opened, whatever else is in it.
+// A newer program may use another layout: its directory is not opened, even if it has a known layout, too.
 func TestOpenLayouts(t *testing.T) {
 	options := Options{Now: time.Now}
 	for name, test := range map[string]struct {
@@ -42,7 +42,7 @@ func TestOpenLayouts(t *testing.T) {
 	}
 }
 
-// Kinds that are not known are listed, whether their objects have files of their own or share one, and no run loses them.
+// Unknown kinds are listed, whether their objects have their own files or share one, and no run loses them.
 func TestUnknownKinds(t *testing.T) {
 	dir := t.TempDir()
 	newer := openStore(t, dir, Options{Now: time.Now, Kinds: []string{"HelmChart", "HelmRelease.example.org", "NewChart"}, Shared: []string{"HelmRelease.example.org"}})

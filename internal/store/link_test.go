@@ -92,7 +92,7 @@ func TestLinkWithoutSymlinks(t *testing.T) {
 	if err := makeLink(noSymlinks{dir}, "x-9.9.9.tgz", "x"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("with neither: %v", err)
 	}
-	// It is no artifact of its own, and gives way to the next.
+	// A hard link is not an artifact, and the next link replaces it.
 	if n, err := s.Collect(chartKey, a.Path); n != 0 || err != nil {
 		t.Errorf("collected %d, %v", n, err)
 	}

@@ -11,28 +11,28 @@ import (
 	"sync"
 )
 
-// links are the artifacts of several stores in one directory, by their digests: what one has stored, the next one links. It is
-// safe for many goroutines.
+// links are the artifacts of several stores in one directory, by digest: a store links an artifact that another has
+// stored. They are safe for concurrent use.
 type links struct {
 	mu    sync.Mutex
 	files map[string]linked
 }
 
-// linked is an artifact as it was when its bytes were known.
+// linked is an artifact, with its file info at the time its digest was known.
 type linked struct {
 	name string // below the directory of all stores
 	info fs.FileInfo
 }
 
-// LinkTo has artifacts that are equal to those of other stores that lie in the directory of another one, and that were stored
-// or checked since, take no space of their own. It is called before anything is stored.
+// LinkTo makes equal artifacts of the stores below the directory of whole share one file, if they were stored or
+// verified since. It must be called before the first artifact is stored.
 func (s *Store) LinkTo(whole *Store) {
 	if rel, err := filepath.Rel(whole.dir, s.dir); err == nil && filepath.IsLocal(rel) {
 		s.whole, s.part = whole, filepath.ToSlash(rel)
 	}
 }
 
-// noteBytes records which digest the bytes of an artifact have. The function says what its file is like.
+// noteBytes records the digest of an artifact. The function returns the info of its file.
 func (s *Store) noteBytes(artifact, digest string, stat func() (fs.FileInfo, error)) {
 	if s.whole == nil {
 		return
@@ -52,7 +52,7 @@ func (s *Store) noteBytes(artifact, digest string, stat func() (fs.FileInfo, err
 	}
 }
 
-// link makes the temporary file of an artifact another name of equal bytes, where there are some and the file system can. It
+// link makes temp a hard link to an artifact with the same bytes, if there is one and the file system allows it. It
 // reports whether it did.
 func (s *Store) link(v *view, temp string, a Artifact) bool {
 	if s.whole == nil {
@@ -81,12 +81,12 @@ func (s *Store) link(v *view, temp string, a Artifact) bool {
 	return false
 }
 
-// maxParts bounds how many directories are looked through for stores, maxDepth how deep.
+// maxParts is the limit of directories that are searched for stores, maxDepth the limit of their depth.
 const maxParts, maxDepth = 10_000, 16
 
 var errParts = errors.New("too many directories")
 
-// Parts returns the names of the stores that lie below a directory of this one, in order.
+// Parts returns the names of the stores below a directory of this store, in order.
 func (s *Store) Parts(dir string) ([]string, error) {
 	v, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// The lock is polled, because no system call waits for one and for a context at once.
+	// The lock is polled, because no system call waits for a lock and a context at once.
 	minLockWait = 5 * time.Millisecond
 	maxLockWait = 200 * time.Millisecond
 
-	// maxLockRaces bounds how often a lock file's directory may vanish under our hands: a prune elsewhere does that
-	// once in a while, a deleted artifacts directory does it every time.
+	// maxLockRaces is the limit of retries when the directory of a lock file vanishes: a prune by another process
+	// removes it once in a while, a deleted artifacts directory fails every time.
 	maxLockRaces = 10
 )
 
-// errNotLocked is returned by what changes an object's files when its lock is not held.
+// errNotLocked reports a change to an object's files without holding its lock.
 var errNotLocked = errors.New("the object is not locked")
 
-// Lock waits until this process has the object for itself, among all processes that use the directory and all
-// goroutines of this one. Whatever a killed process left unfinished is removed. The returned function must be called
-// once the object is stored and remembered; further calls do nothing.
+// Lock waits until this process has exclusive use of the object, among all processes that use the directory and all
+// goroutines of this process. It removes unfinished files of a killed process. The caller must call the returned
+// function once the object is stored and recorded; further calls do nothing.
 func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err error) {
 	key, err = s.stored(key)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Store) Lock(ctx context.Context, key Key) (unlock func() error, err err
 	}
 	v.sweep(key)
 	return sync.OnceValue(func() error {
-		err := f.Close() // which gives the lock up, too
+		err := f.Close() // closing releases the lock, too
 		<-turn
 		return err
 	}), nil
@@ -96,7 +96,7 @@ func waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
 		if err != nil && (races == 0 || races > maxLockRaces) {
 			return nil, err
 		}
-		v.forget() // as long as nothing is ours, the directory can be removed
+		v.forget() // without a lock of ours, the directory may be removed and created again
 		if err := work.Sleep(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func waitForLock(ctx context.Context, v *view, name string) (*os.File, error) {
 	}
 }
 
-// tryLockFile returns no file and no error when another process has the lock.
+// tryLockFile returns neither a file nor an error if another process has the lock.
 func tryLockFile(v *view, name string) (*os.File, error) {
 	f, err := openLock(v, name)
 	if err != nil {
@@ -134,7 +134,7 @@ func openLock(v *view, name string) (*os.File, error) {
 }
 
 // isCurrent reports whether f is still the file of that name. A prune removes the lock file while it holds the lock:
-// a process that waited for it has then locked a file that no other will ever see.
+// a process that waited for it has then locked a file that no other process will see.
 func isCurrent(dir lstater, name string, f *os.File) (bool, error) {
 	mine, err := f.Stat()
 	if err != nil {
@@ -150,8 +150,8 @@ func isCurrent(dir lstater, name string, f *os.File) (bool, error) {
 	return os.SameFile(mine, there), nil
 }
 
-// sweep removes what a process left unfinished that was killed while it held the lock. What cannot be removed does no
-// harm but to take room; a directory that cannot be written to is reported by whatever comes next.
+// sweep removes the unfinished files of a process that was killed while it held the lock. A file that cannot be
+// removed only takes up space; the next operation reports a directory that cannot be written to.
 func (v *view) sweep(key Key) {
 	_ = v.removeFile(key.record() + tempSuffix)
 	_ = v.removeFile(key.next() + tempSuffix)

@@ -28,7 +28,7 @@ func TestNeedsLock(t *testing.T) {
 	wantFiles(t, s.Dir(), a.Path)
 }
 
-// A killed process leaves temporary files behind. The next one that locks the object removes them, and no others.
+// A killed process leaves temporary files behind. The next process that locks the object removes them, and no other files.
 func TestSweep(t *testing.T) {
 	s := newStore(t)
 	lockAndPut(t, s, chartKey, "podinfo-1.0.0.tgz", LinkLatest, "x")
@@ -89,7 +89,7 @@ func TestLockBlocks(t *testing.T) {
 	}
 }
 
-// Who waited for a lock file that a prune has removed has nothing, even if he gets the lock of what he opened.
+// A process that waited for a lock file that a prune has removed does not get the lock, even if it locks the opened file.
 func TestLockFileRemoved(t *testing.T) {
 	s := newStore(t)
 	unlock := lock(t, s, chartKey)
@@ -129,7 +129,7 @@ func TestLockFileRemoved(t *testing.T) {
 	}
 }
 
-// What stands where a lock file belongs is never opened: a pipe would block for ever, a link may lead anywhere.
+// A file that is not regular is never opened as a lock: a pipe would block for ever, a link may lead anywhere.
 func TestLockIrregular(t *testing.T) {
 	s := newStore(t)
 	lock(t, s, chartKey)()

@@ -30,7 +30,7 @@ func syncDir(root *os.Root, dir string) error {
 		return err
 	}
 	err = f.Sync()
-	// Some file systems, FUSE ones above all, cannot do it, and then no one can.
+	// Some file systems, most of all FUSE ones, do not support it, and there is no alternative.
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		err = nil
 	}

@@ -19,5 +19,5 @@ func tryLock(f *os.File) (bool, error) {
 	return false, os.NewSyscallError("LockFileEx", err)
 }
 
-// syncDir does nothing: Windows has no way to flush a directory, and journals its names anyway.
+// syncDir does nothing: Windows cannot flush a directory, and journals its names anyway.
 func syncDir(*os.Root, string) error { return nil }

@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// An Artifact is what the store says of a file that it holds.
+// An Artifact describes a file of the store.
 type Artifact struct {
 	Path           string // slash-separated, relative to the artifacts directory
 	Digest         string
@@ -24,8 +24,8 @@ type Artifact struct {
 	LastUpdateTime time.Time // when it was stored, in whole seconds
 }
 
-// A Pending is an artifact that is being written, in a temporary file beside its future place. It must end in Commit
-// or Discard. Only one goroutine may use it at a time.
+// A Pending is an artifact that is being written, in a temporary file beside its final path. It must end in Commit or
+// Discard. It is not safe for concurrent use.
 type Pending struct {
 	store *Store
 	view  *view
@@ -33,7 +33,7 @@ type Pending struct {
 	temp  string
 	file  *os.File // nil after Commit or Discard
 	sum   *digest.Writer
-	known digest.Digest // of what was taken, and its size
+	known digest.Digest // the digest of the file given to Take, and its size
 	size  int64
 	err   error // the first failed write; sticks until Reset
 }
@@ -56,7 +56,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 	return &Pending{store: s, view: v, key: key, temp: temp, file: f, sum: digest.NewWriter(s.options.Algorithm)}, nil
 }
 
-// createIn tries again when a prune elsewhere has just removed an empty directory above.
+// createIn creates a file. It retries if a prune by another process has just removed an empty parent directory.
 func createIn(v *view, name string) (f *os.File, err error) {
 	for range maxLockRaces {
 		if err = v.makeDir(path.Dir(name)); err == nil {
@@ -81,7 +81,7 @@ func (p *Pending) Write(b []byte) (int, error) {
 	return n, p.err
 }
 
-// Take makes a copy of a file the artifact, which has this digest: it is not computed again if the store has the same algorithm.
+// Take copies a file with a known digest into the artifact. It computes the digest only if the store has another algorithm.
 func (p *Pending) Take(from io.Reader, known digest.Digest) error {
 	if known.Algorithm() != p.store.options.Algorithm {
 		_, err := io.Copy(p, from)
@@ -93,10 +93,10 @@ func (p *Pending) Take(from io.Reader, known digest.Digest) error {
 	return p.err
 }
 
-// ReadAt reads what was written.
+// ReadAt reads the bytes that were written.
 func (p *Pending) ReadAt(b []byte, off int64) (int, error) { return p.file.ReadAt(b, off) }
 
-// Reset forgets what was written, as before a second attempt to fetch it.
+// Reset discards the bytes that were written, before a second attempt to fetch the artifact.
 func (p *Pending) Reset() error {
 	if p.sum.Size() == 0 && p.err == nil {
 		return nil
@@ -112,10 +112,10 @@ func (p *Pending) Reset() error {
 	return nil
 }
 
-// Digest is the digest of what was written.
+// Digest returns the digest of the bytes that were written.
 func (p *Pending) Digest() digest.Digest { return cmp.Or(p.known, p.sum.Digest()) }
 
-// Size is the number of bytes that were written.
+// Size returns the number of bytes that were written.
 func (p *Pending) Size() int64 { return p.size + p.sum.Size() }
 
 // Discard removes the unfinished artifact. After Commit it does nothing, so that it can be deferred.
@@ -128,16 +128,16 @@ func (p *Pending) Discard() error {
 	return errors.Join(err, p.view.removeFile(p.temp))
 }
 
-// Commit gives the artifact its name and, if link is not empty, makes [LinkIndex] or [LinkLatest] point to it. A file
-// that has the name already is replaced at once. If it fails, what was there before is still there; but a [*LinkError]
-// comes with a valid Artifact, which is stored.
+// Commit gives the artifact its name and, if link is not empty, makes [LinkIndex] or [LinkLatest] point to it. An
+// existing file of that name is replaced atomically. If Commit fails, the previous file is still there; but with a
+// [*LinkError] the artifact is stored, and the returned Artifact is valid.
 func (p *Pending) Commit(file, link string) (Artifact, error) {
 	if p.file == nil {
 		return Artifact{}, os.ErrClosed
 	}
 	a, err := p.commit(file, link)
 	if err != nil {
-		_ = p.Discard() // what stays is swept by the next lock
+		_ = p.Discard() // the next lock sweeps a file that remains
 		return Artifact{}, err
 	}
 	if link != "" {
@@ -162,8 +162,8 @@ func (p *Pending) commit(file, link string) (Artifact, error) {
 	if p.err != nil {
 		return Artifact{}, fmt.Errorf("artifact is incomplete: %w", p.err)
 	}
-	// Retention goes by this time, and it should be the clock's that the artifact's lastUpdateTime is from. A file
-	// system that cannot set it has about the same.
+	// Retention uses this time, which should be the lastUpdateTime of the artifact. If a file system cannot set it,
+	// the time of the write is close enough.
 	_ = p.view.Chtimes(p.temp, a.LastUpdateTime)
 	if err := p.store.announce(p.view, p.key, a); err != nil {
 		return Artifact{}, err
@@ -182,7 +182,7 @@ func (p *Pending) rename(a Artifact) error {
 	if err == nil {
 		err = p.view.Rename(p.temp, a.Path)
 	}
-	if linked { // a name of the file that is there already is not renamed
+	if linked { // Rename does nothing if both names are the same file
 		_ = p.view.removeFile(p.temp)
 	}
 	if err == nil {
@@ -190,16 +190,16 @@ func (p *Pending) rename(a Artifact) error {
 		return nil
 	}
 	_ = p.view.Remove(p.temp)
-	// Nor does it replace a file that is open for reading. That does not matter if the bytes are the same.
+	// Nor does Windows replace a file that is open for reading. That does not matter if the bytes are the same.
 	if sum, sumErr := p.store.sum(a.Path, p.Digest()); sumErr == nil && sum == p.Digest() {
 		return nil
 	}
 	return withPath(a.Path, err)
 }
 
-// A replacement is the note that an artifact is about to take the place of another one with the same name, as a
-// version that was published twice does. Until the object is recorded again, its status has the old digest; with the
-// note, a run that is killed in between does not look like an altered file.
+// A replacement records that an artifact is about to replace an artifact with the same name, as a version that was
+// published twice does. Until the object is recorded again, its status has the old digest; with the replacement, a
+// killed run does not look like an altered file.
 type replacement struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"`
@@ -220,15 +220,15 @@ func (s *Store) announce(v *view, key Key, a Artifact) error {
 	return s.writeFile(v, key.next(), bytes.NewReader(data))
 }
 
-// A LinkError reports that an artifact was stored, but the link to the newest one could not be set. It is a type of its
-// own because Flux goes on then.
+// A LinkError reports that an artifact was stored, but its link could not be set. It is a separate type because Flux
+// continues after this error.
 type LinkError struct{ Err error }
 
 func (e *LinkError) Error() string { return e.Err.Error() }
 func (e *LinkError) Unwrap() error { return e.Err }
 
-// Relink makes the link of an object whose lock is held point to its artifact again, if it leads elsewhere or is not
-// there. An error is a [*LinkError].
+// Relink points the link of an object, whose lock must be held, to its artifact again if the link is missing or
+// differs. Its error for a failed link is a [*LinkError].
 func (s *Store) Relink(artifact, link string) error {
 	key, err := splitPath(artifact)
 	if err != nil || !isLink(link) {
@@ -244,7 +244,7 @@ func (s *Store) Relink(artifact, link string) error {
 	return nil
 }
 
-// relink makes dir/link point to its neighbour file. It is durable once the directory is.
+// relink makes dir/link point to the file beside it. The link is durable once the directory is.
 func (v *view) relink(dir, file, link string) error {
 	name := path.Join(dir, link)
 	if target, err := v.Readlink(name); err == nil && target == file {
@@ -261,15 +261,15 @@ func (v *view) relink(dir, file, link string) error {
 	return nil
 }
 
-// linker is the part of os.Root that makes links, since only some systems forbid one kind.
+// linker is the part of os.Root that creates links. Some systems allow only one of the two kinds.
 type linker interface {
 	Symlink(target, name string) error
 	Link(file, name string) error
 }
 
-// makeLink makes a link to file in the same directory. The target is relative, so that the directory can be moved,
-// packed and served. Where such links are not permitted, as on Windows without developer mode, name becomes a second
-// name of the file itself (a hard link), which reads the same.
+// makeLink creates a link to file in the same directory. The target is relative, so that the directory can be moved,
+// packed and served. Where symbolic links are not permitted, as on Windows without developer mode, name becomes a
+// hard link to the file, which reads the same.
 func makeLink(l linker, file, name string) error {
 	err := l.Symlink(file, name)
 	if err != nil && l.Link(file, name) == nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Keys returns the objects that something is remembered of or that have an artifact, in order. A directory that does
-// not exist has none. With an error come those that could be found.
+// Keys returns the objects with a record or an artifact, in order. A directory that does not exist has no objects.
+// With an error it returns the objects that were found.
 func (s *Store) Keys() ([]Key, error) {
 	keys, err := s.sharedKeys()
 	own, ownErr := s.ownKeys()
@@ -20,7 +20,7 @@ func (s *Store) Keys() ([]Key, error) {
 	return slices.Compact(keys), errors.Join(err, ownErr)
 }
 
-// ownKeys are those of objects that have files of their own.
+// ownKeys returns the keys of the objects with their own files.
 func (s *Store) ownKeys() (keys []Key, err error) {
 	known, err := s.known()
 	if err != nil || known == nil {
@@ -42,9 +42,9 @@ func (s *Store) ownKeys() (keys []Key, err error) {
 	return keys, nil
 }
 
-// Prune removes the artifacts and the memory of every object that keep does not want, and returns those objects in
-// order. Each is locked before, so that a run that is busy with it can finish; ctx bounds the wait. An object that
-// cannot be removed does not keep the others.
+// Prune removes the artifacts and the record of every object for which keep returns false, and returns these objects
+// in order. It locks each object first, so that a run that uses it can finish; ctx limits the wait. An object that
+// cannot be removed does not prevent the removal of the next ones.
 func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
 	known, err := s.known()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
 	var pruned []Key
 	var errs []error
 	for _, k := range known {
-		// What is left is not pruned, and the caller has to know.
+		// The remaining objects are not pruned, and the caller has to know.
 		if ctx.Err() != nil {
 			errs = append(errs, context.Cause(ctx))
 			break
@@ -74,7 +74,7 @@ func (s *Store) Prune(ctx context.Context, keep func(Key) bool) ([]Key, error) {
 	return slices.Compact(pruned), errors.Join(append(errs, err)...)
 }
 
-// prune reports whether there was more of the object than a lock.
+// prune removes an object, and reports whether it had more files than a lock.
 func (s *Store) prune(ctx context.Context, key Key) (present bool, err error) {
 	unlock, err := s.Lock(ctx, key)
 	if err != nil {
@@ -91,17 +91,16 @@ func (s *Store) prune(ctx context.Context, key Key) (present bool, err error) {
 	if err := removeObject(v, key); err != nil {
 		return false, err
 	}
-	// While it is held, so that no one can take the lock of a file that is about to go; see isCurrent. An empty
-	// lock that cannot be removed is not worth a word.
+	// The file is removed while the lock is held, so that no process can lock a file that is about to vanish; see
+	// isCurrent. An empty lock that cannot be removed is not worth reporting.
 	_ = v.Remove(key.lock())
-	v.forget() // Windows keeps a directory that is open
+	v.forget() // Windows does not remove an open directory
 	removeEmpty(v.root, key.dir(), ".")
 	removeEmpty(v.root, path.Dir(key.lock()), stateDir)
 	return present, nil
 }
 
-// removeObject forgets the object first: if it is killed in the middle, what is remembered never mentions an artifact
-// that is gone.
+// removeObject removes the record first: if the process is killed in between, no record refers to a removed artifact.
 func removeObject(v *view, key Key) error {
 	for _, name := range []string{key.record(), key.next()} {
 		if err := v.removeFile(name); err != nil {
@@ -123,7 +122,7 @@ func removeObject(v *view, key Key) error {
 	return nil
 }
 
-// removeEmpty removes dir and the directories above it, up to but without top, as far as they are empty.
+// removeEmpty removes dir and its parents below top as long as they are empty.
 func removeEmpty(root *os.Root, dir, top string) {
 	for ; dir != top; dir = path.Dir(dir) {
 		if fi, err := root.Lstat(dir); err != nil || !fi.IsDir() || root.Remove(dir) != nil {
@@ -139,7 +138,7 @@ func isOurs(e fs.DirEntry) bool {
 	return isStored(e)
 }
 
-// isPresent reports whether there is more of the object than a lock.
+// isPresent reports whether the object has more files than a lock.
 func isPresent(v *view, key Key) (bool, error) {
 	_, err := v.Lstat(key.record())
 	if err == nil {
@@ -152,8 +151,8 @@ func isPresent(v *view, key Key) (bool, error) {
 	return len(files) > 0, err
 }
 
-// known returns, in order, every object that there is a trace of. The locks show those that were never remembered,
-// since nothing is written without one.
+// known returns, in order, every object with a file. The lock files show objects without a record, since every write
+// needs a lock.
 func (s *Store) known() ([]Key, error) {
 	v, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -162,7 +161,7 @@ func (s *Store) known() ([]Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.forget() // other processes may have made and removed directories
+	v.forget() // other processes may have created and removed directories
 	kinds, err := v.subdirs(stateDir)
 	if err != nil {
 		return nil, err
@@ -185,7 +184,7 @@ func (s *Store) known() ([]Key, error) {
 	return slices.Compact(keys), nil
 }
 
-// appendKeys adds the objects of a kind that have a name in a directory for each namespace.
+// appendKeys adds the objects of a kind that list finds in the directory of each namespace.
 func (v *view) appendKeys(keys []Key, dir, kind string, list func(dir string) ([]string, error)) ([]Key, error) {
 	namespaces, err := v.subdirs(path.Join(dir, kind))
 	if err != nil {

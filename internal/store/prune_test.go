@@ -104,13 +104,13 @@ func TestPruneOfBusyObject(t *testing.T) {
 	if _, err := s.Recall(b); err != nil {
 		t.Error(err)
 	}
-	// One that does not even begin says so.
+	// A prune that does not even begin returns an error.
 	if pruned, err := s.Prune(ctx, func(Key) bool { return false }); !errors.Is(err, context.Canceled) || len(pruned) > 0 {
 		t.Errorf("Prune after the end: %v, %v", pruned, err)
 	}
 }
 
-// TestPruneFails has things that cannot be removed: each is an error that names it, and the others are removed all the same.
+// TestPruneFails checks that each object that cannot be removed is an error that names it, and the rest is removed.
 func TestPruneFails(t *testing.T) {
 	s := newStore(t)
 	a, b, c := NewKey("HelmChart", "n1", "a"), NewKey("HelmChart", "n1", "b"), NewKey("HelmChart", "n1", "c")
@@ -134,7 +134,7 @@ func TestPruneFails(t *testing.T) {
 	}
 }
 
-// TestPruneStopped ends with its context, and says so.
+// TestPruneStopped checks that Prune ends with its context, and returns an error.
 func TestPruneStopped(t *testing.T) {
 	s := newStore(t)
 	storeAll(t, s, NewKey("HelmChart", "n1", "a"))

@@ -12,43 +12,43 @@ import (
 )
 
 const (
-	// recordFormat changes when older programs would misread a record.
+	// recordFormat has to change if older programs would misread a record.
 	recordFormat = 1
 
-	// maxRecord is well above what an object with its status can have: the API server takes objects up to 1.5 MiB.
+	// maxRecord is the limit of a record in bytes, well above an object with its status: the API server accepts up to 1.5 MiB.
 	maxRecord = 16 << 20
 )
 
-// A Record is what is remembered of an object between runs. The reconciliation of the object makes it at its end; what
-// Recall returns is a copy of the caller's own. It ends when the object is pruned.
+// A Record is the state of an object that is kept between runs. The reconciliation of the object creates it at its
+// end; Recall returns a copy for the caller. It exists until the object is pruned.
 type Record struct {
 	FormatVersion int             `json:"formatVersion"` // set by Remember
 	Fingerprint   string          `json:"fingerprint,omitempty"`
-	Object        json.RawMessage `json:"object,omitempty"` // without its credentials: the caller has redacted it
+	Object        json.RawMessage `json:"object,omitempty"` // without credentials: the caller has redacted them
 	Status        json.RawMessage `json:"status,omitempty"`
-	// Failure is the code of what went wrong, if something did: a status has only words for it.
+	// Failure is the code of the failure, "" for a success: a status has only a message for it.
 	Failure string `json:"failure,omitempty"`
-	// BlockedBy is the object whose failure this is, KIND/NAMESPACE/NAME, if it is that of another object.
+	// BlockedBy is the object KIND/NAMESPACE/NAME that has caused the failure, if it is another object.
 	BlockedBy string `json:"blockedBy,omitempty"`
-	// Tag is the name that a server gave to what is stored.
+	// Tag is the name that a server gave to the stored artifact.
 	Tag string `json:"tag,omitempty"`
 	// Cluster is the directory of the object's cluster, relative to its repository; "" without one.
 	Cluster string `json:"cluster,omitempty"`
-	// Chart is what a release was resolved to.
+	// Chart is the chart to which a release was resolved.
 	Chart ReleasedChart `json:"chart,omitzero"`
-	// Values has a digest instead of each value that a release takes from a ConfigMap, none of what Secrets hold.
+	// Values has a digest for each value that a release takes from a ConfigMap, and no value of a Secret.
 	Values map[string]any `json:"values,omitzero"`
 }
 
-// ReleasedChart is the chart that an object without an artifact of its own was resolved to: its name, its version as it
-// would be installed, and the path of the artifact that has it.
+// ReleasedChart is the chart to which an object without an artifact was resolved: its name, the version that would be
+// installed, and the path of its artifact.
 type ReleasedChart struct {
 	Name     string `json:"name,omitempty"`
 	Version  string `json:"version,omitempty"`
 	Artifact string `json:"artifact,omitempty"`
 }
 
-// A RecordError reports that what is remembered of an object cannot be read. The caller warns and does without.
+// A RecordError reports that the record of an object cannot be read. The caller warns and continues without it.
 type RecordError struct {
 	Path string
 	Err  error
@@ -64,8 +64,8 @@ var errTooLarge = errors.New("is too large")
 
 func tooLarge(most int) error { return fmt.Errorf("%w: more than %d bytes", errTooLarge, most) }
 
-// Remember replaces what is remembered of the object, whose lock must be held. An object of a kind in Options.Shared
-// needs no lock; its record is written by [Store.Save].
+// Remember replaces the record of the object, whose lock must be held. An object of a kind in Options.Shared needs no
+// lock; [Store.Save] writes its record.
 func (s *Store) Remember(key Key, r *Record) error {
 	key, err := s.stored(key)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) Remember(key Key, r *Record) error {
 	if err != nil {
 		return fmt.Errorf("remember %s: %w", key, err)
 	}
-	if old, err := v.readState(key.record(), maxRecord); err != nil || !bytes.Equal(old, data) { // what cannot be read is replaced
+	if old, err := v.readState(key.record(), maxRecord); err != nil || !bytes.Equal(old, data) { // an unreadable record is replaced
 		if err := s.writeFile(v, key.record(), bytes.NewReader(data)); err != nil {
 			return fmt.Errorf("remember %s: %w", key, err)
 		}
@@ -104,8 +104,8 @@ func encodeRecord(r Record) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Recall returns what is remembered of the object. If nothing is, the error matches fs.ErrNotExist; if it cannot be
-// used, it is a [*RecordError]. No lock is needed: a record is replaced at once.
+// Recall returns the record of the object. If there is no record, the error matches fs.ErrNotExist; if the record is
+// unusable, it is a [*RecordError]. No lock is needed, because a record is replaced atomically.
 func (s *Store) Recall(key Key) (*Record, error) {
 	key, err := s.stored(key)
 	if err != nil {
@@ -140,7 +140,7 @@ func decodeRecord(name string, data []byte) (*Record, error) {
 	return r, nil
 }
 
-// unknownFormat prefers to say that the version is another one: a later format may give the other fields other types.
+// unknownFormat returns err, or an error about the format version if that differs: a later format may change other types.
 func unknownFormat(data []byte, err error) error {
 	var format struct {
 		FormatVersion int `json:"formatVersion"`
@@ -151,8 +151,8 @@ func unknownFormat(data []byte, err error) error {
 	return err
 }
 
-// readState reads one of the store's own files, up to a number of bytes. It distinguishes a file that is not there from
-// something else in its place, which openRegular does not.
+// readState reads one of the store's own files, up to most bytes. Unlike openRegular it distinguishes a missing file
+// from a file that is not regular.
 func (v *view) readState(name string, most int) ([]byte, error) {
 	f, fi, err := v.openSame(name, func(there fs.FileInfo) error {
 		switch {

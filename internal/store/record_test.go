@@ -145,7 +145,7 @@ func TestLongName(t *testing.T) {
 	}
 }
 
-// Who reads a record while it is replaced does not bring back the old one.
+// A reader during the replacement of a record does not restore the old record.
 func TestRecallDuringRemember(t *testing.T) {
 	s := newStore(t)
 	defer lock(t, s, chartKey)()

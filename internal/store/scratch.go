@@ -19,29 +19,29 @@ const (
 	scratchPrefix = "helmsrc-"
 	scratchLock   = ".lock"
 
-	// scratchNameLength is the length of what rand.Text gives.
+	// scratchNameLength is the length of the result of rand.Text.
 	scratchNameLength = 26
 
-	// maxScratchRaces bounds how often another process may take our new lock for an abandoned one.
+	// maxScratchRaces is the limit of attempts at which another process mistakes our new lock for an abandoned one.
 	maxScratchRaces = 10
-	// maxScratchNames bounds how much of a crowded temporary directory is looked through.
+	// maxScratchNames is the limit of names that are read in a crowded temporary directory.
 	maxScratchNames = 100_000
 )
 
-// A Scratch is a directory for what is not to outlive the process, in the system's directory for such or a given one. Beside it is a
-// lock that this process holds while it lives: a later process that can have the lock removes what was left behind. The
-// zero value is ready for use, by many goroutines.
+// A Scratch is a directory for files that do not outlive the process, in the system's temporary directory or in
+// Parent. Beside it is a lock that this process holds while it lives: a later process that gets the lock removes the
+// directory. The zero value is ready for concurrent use.
 type Scratch struct {
-	Parent string // empty is the system's
-	Hidden bool   // the names begin with a dot: a directory that people look at
+	Parent string // "" is the system's temporary directory
+	Hidden bool   // the names begin with a dot, for a Parent that users list
 
 	mu   sync.Mutex
-	root *os.Root // of the parent; nil before the directory is needed
+	root *os.Root // the root of the parent; nil before the first use
 	name string
-	lock *os.File // nil where the file system has no locks
+	lock *os.File // nil if the file system has no locks
 }
 
-// Dir returns the directory, which is made on first use.
+// Dir returns the path of the directory, and creates it on first use.
 func (s *Scratch) Dir() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Scratch) Dir() (string, error) {
 		err := s.make(parent)
 		if err != nil && s.Parent == "" {
 			err = &finding.Problem{
-				// The name is another one in every run.
+				// The name differs in every run.
 				Text:   fmt.Sprintf("temporary directory '%s': %v", parent, file.Cause(err)),
 				Advice: file.TempDirVariable + " names a directory for temporary files, which has to exist and be writable",
 				Err:    err,
@@ -88,7 +88,7 @@ func (s *Scratch) make(parent string) error {
 	return nil
 }
 
-// lockScratch finds a name that is not taken.
+// lockScratch returns an unused name, and its lock.
 func lockScratch(root *os.Root, prefix string) (string, *os.File, error) {
 	for range maxScratchRaces {
 		name := prefix + rand.Text()
@@ -98,7 +98,7 @@ func lockScratch(root *os.Root, prefix string) (string, *os.File, error) {
 		}
 		ok, err := tryLock(f)
 		if err != nil {
-			// A file system without locks: no other process can find out whether the directory is in use.
+			// The file system has no locks: no other process can find out whether the directory is in use.
 			return name, nil, errors.Join(f.Close(), root.Remove(name+scratchLock))
 		}
 		if ok {
@@ -110,7 +110,7 @@ func lockScratch(root *os.Root, prefix string) (string, *os.File, error) {
 		if ok && err == nil {
 			return name, f, nil
 		}
-		// Another process looked at the lock before it was ours, and takes it for an abandoned one: nothing stands in it.
+		// Another process opened the lock before we held it, and takes it for abandoned because it is empty.
 		gone := root.Remove(name + scratchLock)
 		if errors.Is(gone, fs.ErrNotExist) {
 			gone = nil
@@ -122,11 +122,11 @@ func lockScratch(root *os.Root, prefix string) (string, *os.File, error) {
 	return "", nil, fmt.Errorf("no lock can be had in '%s'", root.Name())
 }
 
-// scratchMark is what stands in the lock of a directory: without it, nothing is removed.
+// scratchMark returns the content of the lock of a directory. Without it, the directory is not removed.
 func scratchMark(name string) string { return "temporary directory of helmsrc: " + name + "\n" }
 
-// isScratch reports whether a lock was made by this program for this user, and has its own name in it.
-// In an empty one, of a process that was killed before it wrote into it, there is no directory yet.
+// isScratch reports whether this program wrote a lock for this user, with its own name in it. An empty lock is from a
+// process that was killed before it wrote the mark: then the directory does not exist yet.
 func isScratch(root *os.Root, f *os.File, name string) bool {
 	fi, err := f.Stat()
 	mark := scratchMark(name)
@@ -142,7 +142,7 @@ func isScratch(root *os.Root, f *os.File, name string) bool {
 	return n == len(mark) && (err == nil || errors.Is(err, io.EOF)) && string(text) == mark
 }
 
-// removable reports whether what has the name of a directory is one of this user, or nothing.
+// removable reports whether a name is missing, or is a directory of this user.
 func removable(root *os.Root, name string) bool {
 	fi, err := root.Lstat(name)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() && file.Owned(fi)
@@ -152,11 +152,11 @@ func releaseScratch(root *os.Root, name string, lock *os.File) {
 	if lock != nil {
 		_ = root.Remove(name + scratchLock)
 		_ = lock.Close()
-		_ = root.Remove(name + scratchLock) // where an open file cannot be removed
+		_ = root.Remove(name + scratchLock) // some systems do not remove an open file
 	}
 }
 
-// Close removes the directory, if there is one.
+// Close removes the directory if it exists.
 func (s *Scratch) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +170,8 @@ func (s *Scratch) Close() error {
 	return err
 }
 
-// collectScratch removes what processes left behind that were killed. What cannot be removed does no harm but to take
-// room.
+// collectScratch removes the directories of processes that were killed. A directory that cannot be removed only takes
+// up space.
 func collectScratch(root *os.Root, prefix string) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -187,7 +187,7 @@ func collectScratch(root *os.Root, prefix string) {
 }
 
 func collectAbandoned(root *os.Root, name string) {
-	// Any user may put something into a directory for temporary files, and opening a pipe can block forever.
+	// Any user may create files in a directory for temporary files, and opening a pipe can block forever.
 	if fi, err := root.Lstat(name + scratchLock); err != nil || !fi.Mode().IsRegular() {
 		return
 	}

@@ -57,8 +57,8 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-// One that is in use is left alone; one whose lock is free goes, if the lock says that it is one, and nothing else
-// does.
+// A directory in use is left alone; a directory with a free lock is removed if the lock has the mark, and no other
+// file is removed.
 func TestScratchAbandoned(t *testing.T) {
 	parent := t.TempDir()
 	living := &store.Scratch{Parent: parent}
@@ -116,7 +116,7 @@ func TestScratchAbandoned(t *testing.T) {
 	}
 }
 
-// Many at once do not take each other's for abandoned ones.
+// Concurrent processes do not mistake each other's directories for abandoned ones.
 func TestScratchRace(t *testing.T) {
 	parent := t.TempDir()
 	var all sync.WaitGroup
@@ -143,7 +143,7 @@ func TestScratchRace(t *testing.T) {
 	}
 }
 
-// A directory that cannot be made is an error each time, and nothing to remove at the end.
+// A directory that cannot be created is an error each time, and leaves no file to remove at the end.
 func TestScratchNowhere(t *testing.T) {
 	s := &store.Scratch{Parent: filepath.Join(t.TempDir(), "missing")}
 	for range 2 {

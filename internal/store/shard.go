@@ -14,8 +14,8 @@ const (
 	maxShard  = 64 << 10
 )
 
-// A Shard is which part of a selection a run fetched into the directory. It is written when the run is over, and not
-// if it was interrupted: a directory without one holds no part, or not all of it.
+// A Shard describes the part of a selection that a run fetched into the directory. It is written at the end of a run
+// that was not interrupted: a directory without it has no complete part.
 type Shard struct {
 	FormatVersion int `json:"formatVersion"` // set by WriteShard
 	Index         int `json:"index"`
@@ -26,7 +26,7 @@ type Shard struct {
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
-// WriteShard records that a part is complete. Several processes may do so at once: the lock is that of the shared records.
+// WriteShard records that a part is complete. It is safe for several processes: it takes the lock of the shared records.
 func (s *Store) WriteShard(ctx context.Context, shard Shard) error {
 	shard.FormatVersion = recordFormat
 	data, err := json.Marshal(shard)
@@ -36,7 +36,7 @@ func (s *Store) WriteShard(ctx context.Context, shard Shard) error {
 	return s.exclusive(ctx, shardFile, func(v *view) error { return s.writeFile(v, shardFile, bytes.NewReader(append(data, '\n'))) })
 }
 
-// RemoveShard is for a run that begins: until it is over, the directory holds no complete part.
+// RemoveShard removes the record at the start of a run: until the end of the run, the directory has no complete part.
 func (s *Store) RemoveShard() error {
 	v, err := s.existing()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +48,7 @@ func (s *Store) RemoveShard() error {
 	return v.removeFile(shardFile)
 }
 
-// ReadShard returns which part the directory holds; the error matches fs.ErrNotExist if nothing says so.
+// ReadShard returns the part in the directory. The error matches fs.ErrNotExist if no part is recorded.
 func (s *Store) ReadShard() (Shard, error) {
 	v, err := s.existing()
 	if err != nil {

@@ -20,33 +20,33 @@ import (
 const (
 	sharedRecordsFile = stateDir + "/book"
 
-	// MaxSharedRecords, maxSharedObjects and maxSharedValues have room for some fifty thousand objects, and keep what reads all of
-	// them at once below 512 MiB: a run needs about four times the text of its records.
+	// MaxSharedRecords (bytes), maxSharedObjects and maxSharedValues allow some fifty thousand objects, and keep a
+	// run that reads all of them below 512 MiB: it needs about four times the text of its records.
 	MaxSharedRecords = 128 << 20
 	maxSharedObjects = 1 << 17
 	maxSharedValues  = 8 << 20
 )
 
-// sharedRecords are what is remembered of objects that have no artifact: of all of them in one file, because to make files is
-// most of what an object costs on many file systems. Nothing in the directory depends on it, so that no lock is needed
-// but to write it. Each line is KIND/NAMESPACE/NAME, a tab and a record.
+// sharedRecords are the records of the objects without artifacts, all in one file, because the creation of files is
+// most of the cost of an object on many file systems. No other file of the directory depends on them, so that only a
+// write needs a lock. Each line is KIND/NAMESPACE/NAME, a tab and a record.
 type sharedRecords struct {
 	mu      sync.Mutex
-	open    bool        // records are those of the file
-	records recordTexts // as they were when the file was read
-	changed recordTexts // since then, by this process
+	open    bool        // the file was read into records
+	records recordTexts // the records at the time the file was read
+	changed recordTexts // the records that this process has changed since then
 }
 
-// recordTexts are records by their objects.
+// recordTexts are encoded records by their objects.
 type recordTexts map[Key][]byte
 
-// Shares reports whether the key's object has its record in the shared file, which takes no lock.
+// Shares reports whether the record of the key's object is in the shared file, which needs no lock.
 func (s *Store) Shares(key Key) bool {
 	return slices.ContainsFunc(s.options.Shared, func(kind string) bool { return strings.EqualFold(kind, key.Kind) })
 }
 
-// Load reads what is remembered of objects of the kinds in Options.Shared. An error means that nothing is; it is
-// returned once, here or, without this call, to the first caller that needs one of them.
+// Load reads the records of objects of the kinds in Options.Shared. After an error the store has no such record; the
+// error is returned once, by Load or, without this call, to the first caller that needs a record.
 func (s *Store) Load() error {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
@@ -97,9 +97,9 @@ func (s *Store) rememberShared(key Key, r *Record) error {
 	return nil
 }
 
-// Save writes what was recorded of objects of the kinds in Options.Shared since the last call, if it is something new.
-// Other processes may have written in the meantime: what they remembered of other objects stays. The names of all that was
-// stored are durable then.
+// Save writes the records of objects of the kinds in Options.Shared that have changed since the last call. It keeps
+// the records of other objects that other processes have written in the meantime. After Save the names of all stored
+// files are durable.
 func (s *Store) Save(ctx context.Context) error {
 	err := s.saveShared(ctx)
 	if s.unsynced.Swap(false) {
@@ -108,8 +108,8 @@ func (s *Store) Save(ctx context.Context) error {
 	return err
 }
 
-// sync makes the names in the directory durable: once a run, since what a crash of the machine takes is missed when
-// digests are compared, and fetched again.
+// sync makes the names in the directory durable. Once per run is enough: a later run notices files lost in a crash of
+// the machine when it compares digests, and fetches them again.
 func (s *Store) sync() error {
 	v, err := s.existing()
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Store) rewrite(ctx context.Context, change func(recordTexts)) error {
 	return s.exclusive(ctx, sharedRecordsFile, func(v *view) error {
 		records, err := v.readShared()
 		var unusable *RecordError
-		if err != nil && !errors.As(err, &unusable) { // that one is replaced
+		if err != nil && !errors.As(err, &unusable) { // an unusable file is replaced
 			return err
 		}
 		change(records)
@@ -152,7 +152,7 @@ func (s *Store) rewrite(ctx context.Context, change func(recordTexts)) error {
 	})
 }
 
-// exclusive changes a file of the whole directory, which it makes, while no other process changes one.
+// exclusive calls change while no other process changes a file of the whole directory. It creates the directory.
 func (s *Store) exclusive(ctx context.Context, file string, change func(*view) error) error {
 	v, err := s.created()
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Store) sharedKeys() ([]Key, error) {
 	return slices.Collect(maps.Keys(s.shared.records)), err
 }
 
-// pruneShared takes the objects out of the shared file that keep does not want.
+// pruneShared removes the records for which keep returns false from the shared file.
 func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []Key, err error) {
 	keys, err := s.sharedKeys()
 	if err != nil || !slices.ContainsFunc(keys, func(k Key) bool { return !keep(k) }) {
@@ -213,7 +213,7 @@ func (s *Store) pruneShared(ctx context.Context, keep func(Key) bool) (pruned []
 	return pruned, nil
 }
 
-// readShared returns the records of the file, none if there is no file. With a [*RecordError] there are none either.
+// readShared returns the records of the file, or no records if there is no file or with a [*RecordError].
 func (v *view) readShared() (recordTexts, error) {
 	records := recordTexts{}
 	data, err := v.readState(sharedRecordsFile, MaxSharedRecords)
@@ -239,7 +239,7 @@ func (v *view) readShared() (recordTexts, error) {
 	return records, nil
 }
 
-// lines are those of the file. Each is in the memory of the one before.
+// lines yields the lines of the file. Each line is valid until the next one.
 func (b recordTexts) lines() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		var line []byte
@@ -261,7 +261,7 @@ func (b recordTexts) check() error {
 	return checkShared(bytes, len(b), values)
 }
 
-// WriteTo writes the file. It is never in memory as a whole beside the records.
+// WriteTo writes the file. It does not build the whole file in memory beside the records.
 func (b recordTexts) WriteTo(w io.Writer) (n int64, err error) {
 	out := bufio.NewWriterSize(w, 1<<20)
 	for line := range b.lines() {
@@ -273,7 +273,7 @@ func (b recordTexts) WriteTo(w io.Writer) (n int64, err error) {
 	return n, out.Flush()
 }
 
-// checkShared refuses the file if it has more than a run may keep in memory.
+// checkShared returns an error if the file has more records than a run may keep in memory.
 func checkShared(bytes, objects, values int) error {
 	switch {
 	case bytes > MaxSharedRecords:
@@ -286,7 +286,7 @@ func checkShared(bytes, objects, values int) error {
 	return nil
 }
 
-// size is how many bytes the records have in the file.
+// size returns the size of the records in the file, in bytes.
 func (b recordTexts) size() int {
 	n := 0
 	for key, record := range b {
@@ -295,14 +295,14 @@ func (b recordTexts) size() int {
 	return n
 }
 
-// SharedSize returns how many bytes [Store.Load] has read.
+// SharedSize returns the number of bytes that [Store.Load] has read.
 func (s *Store) SharedSize() int {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
 	return s.shared.records.size()
 }
 
-// parseKey reads what Key.String writes: none of its parts has a slash.
+// parseKey parses the result of Key.String: no part of it has a slash.
 func parseKey(text string) (Key, bool) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 3 {

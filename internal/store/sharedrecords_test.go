@@ -33,7 +33,7 @@ func newSharedStore(t *testing.T) *Store {
 	return openStore(t, filepath.Join(t.TempDir(), "artifacts"), sharing())
 }
 
-// again is the store as another process sees it.
+// again returns the store as another process sees it.
 func again(t *testing.T, s *Store) *Store {
 	t.Helper()
 	return openStore(t, s.Dir(), sharing())
@@ -83,7 +83,7 @@ func TestSharedRecords(t *testing.T) {
 	}
 }
 
-// The file is written only if there is something new in it.
+// The file is written only if a record has changed.
 func TestSharedRecordsUnchanged(t *testing.T) {
 	s := newSharedStore(t)
 	stat := func() os.FileInfo {
@@ -112,7 +112,7 @@ func TestSharedRecordsUnchanged(t *testing.T) {
 	}
 }
 
-// TestSharedRecordsWritten holds that the file is not composed in memory beside the records.
+// TestSharedRecordsWritten checks that the file is not built in memory beside the records.
 func TestSharedRecordsWritten(t *testing.T) {
 	records := recordTexts{}
 	for i := range 4000 {
@@ -130,7 +130,7 @@ func TestSharedRecordsWritten(t *testing.T) {
 	}
 }
 
-// What others wrote since the file was read stays.
+// Records that other processes wrote since the file was read stay.
 func TestSharedRecordsOfTwo(t *testing.T) {
 	s := newSharedStore(t)
 	other := again(t, s)
@@ -145,7 +145,7 @@ func TestSharedRecordsOfTwo(t *testing.T) {
 	wantFingerprint(t, again(t, s), releaseKey, "mine")
 }
 
-// An object that an earlier version of the program kept a file of is one object.
+// An object for which an earlier version of the program kept a file is one object.
 func TestSharedRecordsAndFile(t *testing.T) {
 	s := newSharedStore(t)
 	old := openStore(t, s.Dir(), testOptions())

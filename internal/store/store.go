@@ -1,17 +1,17 @@
-// Package store owns the artifacts directory: what is in it appears whole or not at all, one process at a time changes
-// an object, and no name leads out of it. It does not know what an artifact holds nor what a status means.
+// Package store owns the artifacts directory: a file in it appears whole or not at all, one process at a time changes
+// an object, and no name leads out of it. It knows neither the content of an artifact nor the meaning of a status.
 //
-// The layout, with everything that belongs to an object of its own under its lock:
+// The layout is as follows. The files of an object are protected by its lock.
 //
 //	<kind>/<namespace>/<name>/<file>            artifacts, and the link index.yaml or latest.tar.gz
-//	.helmsrc/v1/<kind>/<namespace>/<name>.json  what is remembered of the object
+//	.helmsrc/v1/<kind>/<namespace>/<name>.json  the record of the object
 //	.helmsrc/v1/<kind>/<namespace>/<name>.lock  its lock
-//	.helmsrc/v1/<kind>/<namespace>/<name>.next  an artifact that replaces another of the same name, until it is remembered
-//	.helmsrc/v1/book, book.lock                 what is remembered of all objects without artifacts
-//	.helmsrc/v1/shard                           which part of a selection a run was about
+//	.helmsrc/v1/<kind>/<namespace>/<name>.next  a replacement of an artifact with the same name, until it is recorded
+//	.helmsrc/v1/book, book.lock                 the records of all objects without artifacts
+//	.helmsrc/v1/shard                           the part of a selection that a run fetched
 //
 // The kind is in lower case. Artifacts and their directories have the modes that the umask leaves, so that another
-// user, a web server, can read them; what is below .helmsrc is for its owner alone. A file that the store cannot have
+// user, such as a web server, can read them; only the owner can read .helmsrc. A file that the store cannot have
 // written is left alone, and so is the directory around it.
 package store
 
@@ -33,32 +33,31 @@ import (
 )
 
 const (
-	fileMode fs.FileMode = 0o600 // of what is the program's own
+	fileMode fs.FileMode = 0o600 // for the program's own files
 	dirMode  fs.FileMode = 0o700
 
 	artifactMode    fs.FileMode = 0o666 // before the umask
 	artifactDirMode fs.FileMode = 0o777
 )
 
-// Options are what the command line says about the artifacts directory.
+// Options are the options of a store.
 type Options struct {
-	// Algorithm makes the digests of new artifacts; empty means SHA-256. Stored ones are checked with their own.
+	// Algorithm computes the digests of new artifacts; empty means SHA-256. Stored artifacts are verified with their own.
 	Algorithm godigest.Algorithm
 	// RetentionTTL and RetentionRecords decide which earlier artifacts [Store.Collect] removes.
 	RetentionTTL     time.Duration
 	RetentionRecords int
-	// Kinds are those whose directories are recognised even when nothing is recorded of an object, as in a copy of
-	// the artifacts directory that lacks the hidden files.
+	// Kinds are the kinds whose directories are recognised even if an object has no record, as in a copy of the
+	// artifacts directory without the hidden files.
 	Kinds []string
-	// Shared are the kinds whose objects have no artifacts. What is remembered of them stands in one file, and needs
-	// no locks.
+	// Shared are the kinds whose objects have no artifacts. Their records are in one file, and need no locks.
 	Shared []string
 	// Now is required.
 	Now func() time.Time
 }
 
-// A Store is one artifacts directory. Open makes it, once per run, and Close ends it. It is safe for use by many
-// goroutines; what belongs to one object is changed only by the holder of its Lock.
+// A Store is one artifacts directory. Open creates it, once per run, and Close ends it. It is safe for concurrent
+// use; the files of an object are changed only by the holder of its Lock.
 type Store struct {
 	dir     string
 	options Options
@@ -67,12 +66,12 @@ type Store struct {
 	shared  sharedRecords
 	links   links
 	whole   *Store // see LinkTo
-	part    string // where this one is in it
+	part    string // the path of this store in whole
 
-	unsynced atomic.Bool // something was recorded since the last Save
+	unsynced atomic.Bool // a record was written since the last Save
 
 	mu    sync.Mutex
-	view  *view                 // nil until the directory is there
+	view  *view                 // nil until the directory exists
 	turns map[Key]chan struct{} // one token per object: its holder may try for the file lock
 }
 
@@ -98,10 +97,10 @@ func Open(dir string, o Options) (*Store, error) {
 	return &Store{dir: abs, options: o, turns: map[Key]chan struct{}{}}, nil
 }
 
-// Dir is the absolute path of the artifacts directory, for the file:// URLs of artifacts.
+// Dir returns the absolute path of the artifacts directory, for the file:// URLs of artifacts.
 func (s *Store) Dir() string { return s.dir }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +112,7 @@ func (s *Store) Close() error {
 	return v.close()
 }
 
-// existing opens the directory; the error matches fs.ErrNotExist when it is not there.
+// existing opens the directory. The error matches fs.ErrNotExist if the directory does not exist.
 func (s *Store) existing() (*view, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +127,7 @@ func (s *Store) existing() (*view, error) {
 	return s.view, nil
 }
 
-// created opens the directory and creates it before if necessary.
+// created opens the directory, and creates it first if necessary.
 func (s *Store) created() (*view, error) {
 	v, err := s.existing()
 	if err == nil {
@@ -146,8 +145,8 @@ func (s *Store) created() (*view, error) {
 	return v, nil
 }
 
-// Writable returns an error, with the whole path, if nothing can be written to the directory, or if it is not there and
-// cannot be created. It changes nothing.
+// Writable returns an error, with the whole path, if the directory is not writable, or does not exist and cannot be
+// created. It changes nothing.
 func (s *Store) Writable() error {
 	dir, err := filepath.Abs(s.dir)
 	if err != nil {
@@ -170,8 +169,8 @@ func (s *Store) Writable() error {
 	}
 }
 
-// A DirectoryError reports that a directory could not be created. It is a type of its own because Flux reports it with
-// a reason of its own, DirectoryCreationFailed.
+// A DirectoryError reports that a directory could not be created. It is a separate type because Flux reports it with
+// its own reason, DirectoryCreationFailed.
 type DirectoryError struct{ Err error }
 
 func (e *DirectoryError) Error() string { return e.Err.Error() }
@@ -186,7 +185,7 @@ func emptyIfNone(err error) error {
 	return err
 }
 
-// withPath says where an error happened by the name that the user knows, not by that of a temporary file.
+// withPath returns an error with the name that the user knows, not with that of a temporary file.
 func withPath(name string, err error) error {
 	if err == nil {
 		return nil
@@ -194,8 +193,8 @@ func withPath(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, file.Cause(err))
 }
 
-// removeFile removes a file that may be gone already. It looks first: nearly always it is, and to remove what is not
-// there is tried in two ways.
+// removeFile removes a file that may not exist. It calls Lstat first: nearly always the file does not exist, and
+// Remove then makes two system calls.
 func (v *view) removeFile(name string) error {
 	_, err := v.Lstat(name)
 	if err == nil {
@@ -207,8 +206,8 @@ func (v *view) removeFile(name string) error {
 	return err
 }
 
-// writeFile puts data at name: all of it or, whatever happens, what was there before. Only who holds the object's
-// lock may call it, since the temporary name is always the same.
+// writeFile replaces the file name by data atomically: after a failure the previous file is still there. The caller
+// must hold the lock of the object, since the temporary name is always the same.
 func (s *Store) writeFile(v *view, name string, data io.WriterTo) error {
 	temp := name + tempSuffix
 	err := writeTemp(v, temp, data)
@@ -224,7 +223,7 @@ func (s *Store) writeFile(v *view, name string, data io.WriterTo) error {
 }
 
 func writeTemp(v *view, temp string, data io.WriterTo) error {
-	// What a killed process left, or a link that was planted, is removed first.
+	// The file of a killed process, or a planted link, is removed first.
 	if err := v.removeFile(temp); err != nil {
 		return err
 	}

@@ -248,8 +248,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// §12 case 16: the URL is made elsewhere, of the artifact's path, so that another advertised address needs nothing of
-// the store. The path must neither depend on the directory nor on how the kind is written.
+// §12 case 16: the URL is built outside the store from the artifact's path, so that another advertised address does
+// not concern the store. The path must depend neither on the directory nor on the case of the kind.
 func TestPath(t *testing.T) {
 	t.Run("case 16: path part of the URL", func(t *testing.T) {
 		var paths []string
@@ -282,14 +282,14 @@ func TestAlgorithm(t *testing.T) {
 	if a.Digest != godigest.SHA512.FromString("x").String() {
 		t.Errorf("digest %s", a.Digest)
 	}
-	// Another flag in the next run does not spoil what is stored.
+	// Another flag in the next run does not invalidate stored artifacts.
 	s = openStore(t, s.Dir(), testOptions())
 	if err := s.Verify(a.Path, a.Digest); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestRename keeps the files of an object by another name, under which the store lists it.
+// TestRename checks that the files of an object are stored under another name, under which the store lists it.
 func TestRename(t *testing.T) {
 	s := newStore(t)
 	name := NewKey(chartKey.Kind, chartKey.Namespace, "other")

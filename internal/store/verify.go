@@ -16,8 +16,8 @@ var (
 	errNoDigest  = errors.New("artifact has no digest")
 )
 
-// An AlteredError reports that a stored artifact cannot be trusted: its bytes are not the ones that were stored, or
-// no one can say whether they are.
+// An AlteredError reports that a stored artifact cannot be trusted: its bytes have changed, or its digest is missing
+// or malformed.
 type AlteredError struct {
 	Path string
 	Err  error
@@ -26,9 +26,9 @@ type AlteredError struct {
 func (e *AlteredError) Error() string { return e.Err.Error() }
 func (e *AlteredError) Unwrap() error { return e.Err }
 
-// Verify checks that the artifact is there and has the digest, by whose algorithm it is computed. An artifact that is
-// not there is an error that matches fs.ErrNotExist; so is anything but a regular file, and an artifact that an interrupted
-// run has replaced. One that is there but has changed is an [*AlteredError].
+// Verify checks that the artifact exists and has the digest want. The error matches fs.ErrNotExist if the artifact is
+// missing, is not a regular file, or was replaced by an interrupted run. It is an [*AlteredError] if the artifact has
+// changed.
 func (s *Store) Verify(artifact, want string) error {
 	f, err := s.OpenArtifact(artifact)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Store) OpenArtifact(artifact string) (*os.File, error) {
 	return v.openRegular(artifact)
 }
 
-// openRegular opens a regular file. Anything else, a link too, counts as missing, as it does to source-controller.
+// openRegular opens a regular file. Every other file, even a link, counts as missing, as in source-controller.
 func (v *view) openRegular(name string) (*os.File, error) {
 	f, _, err := v.openSame(name, func(there fs.FileInfo) error {
 		if !there.Mode().IsRegular() {
@@ -87,8 +87,8 @@ func (v *view) openRegular(name string) (*os.File, error) {
 	return f, err
 }
 
-// openSame opens a file that a look allows. One that is another by then was replaced, or exchanged for a link: it is
-// looked at again.
+// openSame opens a file that look accepts. If the opened file is not the one that look has seen, it was replaced, or
+// exchanged for a link: then openSame tries again.
 func (v *view) openSame(name string, look func(fs.FileInfo) error) (*os.File, fs.FileInfo, error) {
 	for range maxLockRaces {
 		there, err := v.Lstat(name)
@@ -118,7 +118,7 @@ func irregular(name string) error {
 	return fmt.Errorf("%s %w: %w", name, errIrregular, fs.ErrNotExist)
 }
 
-// Remove removes an artifact of an object whose lock is held. It is no error if the artifact is not there.
+// Remove removes an artifact of an object whose lock is held. A missing artifact is not an error.
 func (s *Store) Remove(artifact string) error {
 	key, err := splitPath(artifact)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +141,7 @@ func (s *Store) Remove(artifact string) error {
 	return v.removeFile(artifact)
 }
 
-// sum computes the artifact's digest by the algorithm of the given one.
+// sum computes the artifact's digest with the algorithm of like.
 func (s *Store) sum(artifact string, like digest.Digest) (digest.Digest, error) {
 	f, err := s.OpenArtifact(artifact)
 	if err != nil {
@@ -157,7 +157,7 @@ func digestOf(r io.Reader, like digest.Digest) (digest.Digest, error) {
 	return w.Digest(), err
 }
 
-// isReplacement reports whether the artifact was announced but never remembered.
+// isReplacement reports whether the artifact is a replacement that was announced, but not recorded.
 func (s *Store) isReplacement(artifact string) bool {
 	key, err := splitPath(artifact)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	godigest "github.com/opencontainers/go-digest"
 )
 
-// §12 case 15: what is stored is checked before it is relied on.
+// §12 case 15: a stored artifact is checked before it is used.
 func TestVerify(t *testing.T) {
 	const file = "helmrepository/apps/podinfo/index-1.yaml"
 	right, wrong := godigest.FromString("stored").String(), godigest.FromString("other").String()

@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// A view is the artifacts directory, with the directories in it that are in use, each opened once: what is done in them is
-// then one system call, and no walk from the top. One that is closed in between is opened again. One that
-// was removed since shows nothing and takes nothing: a caller that finds this out calls forget, and tries again. It is safe
-// for use by many goroutines.
+// A view is the artifacts directory, with the directories in it that are in use, each opened once: an operation in
+// one of them is then one system call, without a walk from the top. A closed directory is opened again. A directory
+// that was removed appears empty and refuses new files: a caller that notices this calls forget, and tries again. A
+// view is safe for concurrent use.
 type view struct {
 	root *os.Root
 
-	mu     sync.RWMutex        // for reading while a directory is used
+	mu     sync.RWMutex        // read-locked while a directory is used
 	opened map[string]*os.Root // by their paths
 }
 
-// maxDirs is how many directories stay open: a process may have so many files only.
+// maxDirs is the limit of open directories: the files of a process are limited, too.
 const maxDirs = 64
 
 func newView(root *os.Root) *view { return &view{root: root, opened: map[string]*os.Root{".": root}} }
 
-// close ends the use of the directory.
+// close closes all directories.
 func (v *view) close() error {
 	v.forget()
 	return v.root.Close()
 }
 
-// forget closes the directories because they may be others by now.
+// forget closes the directories below the top, because they may have been replaced.
 func (v *view) forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -74,8 +74,8 @@ func (v *view) open(dir string) error {
 	return err
 }
 
-// enter opens a directory step by step; v.mu must be held. A planted link does not count as one: even one that stays inside
-// would make two objects share their files.
+// enter opens a directory step by step; v.mu must be held. A planted link is not a directory: even a link that stays
+// inside would make two objects share their files.
 func (v *view) enter(dir string) (*os.Root, error) {
 	if d := v.opened[dir]; d != nil {
 		return d, nil
@@ -92,7 +92,7 @@ func (v *view) enter(dir string) (*os.Root, error) {
 	return d, nil
 }
 
-// makeDir makes a directory, and what is missing above it, if it is not there.
+// makeDir creates a directory and its missing parents, unless it exists.
 func (v *view) makeDir(dir string) error {
 	err := v.in(dir, func(*os.Root) error { return nil })
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,7 +127,7 @@ func (v *view) mkdir(dir string) error {
 	return err
 }
 
-// modeOf is the mode of a new directory, before the umask.
+// modeOf returns the mode of a new directory, before the umask.
 func modeOf(dir string) fs.FileMode {
 	if private := path.Dir(stateDir); dir == private || strings.HasPrefix(dir, private+"/") {
 		return dirMode
@@ -135,7 +135,7 @@ func modeOf(dir string) fs.FileMode {
 	return artifactDirMode
 }
 
-// at calls f with the directory of a file and the name that the file has there. Errors give its whole path.
+// at calls f with the directory of a file and the base name of the file. Errors contain its whole path.
 func (v *view) at(name string, f func(dir *os.Root, base string) error) error {
 	return v.in(path.Dir(name), func(dir *os.Root) error {
 		err := f(dir, path.Base(name))
@@ -186,7 +186,7 @@ func (v *view) Remove(name string) error {
 	return v.at(name, func(dir *os.Root, base string) error { return dir.Remove(base) })
 }
 
-// Rename gives a file another name in its directory.
+// Rename renames a file within its directory.
 func (v *view) Rename(from, to string) error {
 	return v.at(from, func(dir *os.Root, base string) error { return dir.Rename(base, path.Base(to)) })
 }
@@ -195,7 +195,7 @@ func (v *view) Chtimes(name string, t time.Time) error {
 	return v.at(name, func(dir *os.Root, base string) error { return dir.Chtimes(base, t, t) })
 }
 
-// ReadDir lists a directory, which is empty when it is not there or when something else is in its place.
+// ReadDir lists a directory. A missing directory, or a file in its place, is empty.
 func (v *view) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	err = v.in(name, func(dir *os.Root) error {
 		f, err := dir.Open(".")
