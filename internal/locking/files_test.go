@@ -2,7 +2,7 @@ package locking
 
 import "testing"
 
-// TestInFetched: files of sources that were fetched are called after their source, those of the working directory are not.
+// TestInFetched checks that files of fetched sources are recognised by their names, and files of the working directory are not.
 func TestInFetched(t *testing.T) {
 	for name, want := range map[string]bool{
 		"GitRepository/flux-system/apps/deploy/app.yaml": true,

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// read reads the manifests, with --follow-sources also those in the sources that Kustomizations are made of.
+// read reads the manifests, with --follow-sources also those in the sources that Kustomizations are built from.
 func (l *Locking) read(ctx context.Context) ([]*load.Input, error) {
 	if !l.s.Follow {
 		return l.w.Inputs(ctx, l.s.Load)
@@ -35,7 +35,7 @@ func (l *Locking) read(ctx context.Context) ([]*load.Input, error) {
 	return inputs, nil
 }
 
-// lockedBefore is what the sources are locked to that are fetched before rendering: those that --update is not about.
+// lockedBefore returns the lock for the sources that are fetched before rendering. --update limits it to the other objects.
 func (l *Locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Locked, error) {
 	locked := l.lock.Of(in)
 	if l.o.Update {
@@ -51,7 +51,7 @@ func (l *Locking) lockedBefore(_ context.Context, in *load.Input) (*reconcile.Lo
 	return locked, nil
 }
 
-// inFetched reports whether a file is called as those of a source that was fetched are.
+// inFetched reports whether a file has a name like those in a source that was fetched.
 func inFetched(file string) bool {
 	parts := strings.SplitN(file, "/", 4)
 	return len(parts) == 4 && (reconcile.Kinds().IsSource(parts[0]) || parts[0] == sourcev1.HelmChartKind)

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// gone are the entries whose object is in none of the files of the input any more. An input of which something cannot be
-// read, or of which arguments name a part, says nothing about others.
+// gone returns the entries whose object is no longer in any file of the input. An input that cannot be read
+// completely, or of which arguments select a part, does not show that an object is gone.
 func (l *Locking) gone() []*lock.Entry {
 	if l.unreadable || len(l.selectors) > 0 && !l.o.Update {
 		return nil
@@ -28,7 +28,7 @@ func (l *Locking) gone() []*lock.Entry {
 	return gone
 }
 
-// lookedAt reports whether a cluster is one of the input, or would be if it was there.
+// lookedAt reports whether a cluster is part of the input, or would be if it existed.
 func (l *Locking) lookedAt(named []string, cluster string) bool {
 	if cluster == "" || l.clusters[cluster] {
 		return true
@@ -36,10 +36,10 @@ func (l *Locking) lookedAt(named []string, cluster string) bool {
 	return len(l.s.Load.Clusters) == 0 && l.covers(named, cluster+"/"+manifestsOf)
 }
 
-// manifestsOf stands for the files in the directory of a cluster.
+// manifestsOf represents the files in the directory of a cluster.
 const manifestsOf = "kustomization.yaml"
 
-// fetched reports whether a file is one of a source that was fetched for a cluster.
+// fetched reports whether a file belongs to a source that was fetched for a cluster.
 func (l *Locking) fetched(file string) bool {
 	for _, f := range l.followed {
 		if f.Has(file) {
@@ -49,7 +49,7 @@ func (l *Locking) fetched(file string) bool {
 	return false
 }
 
-// covers reports whether a file is one of the input, or would be if it was there.
+// covers reports whether a file is part of the input, or would be if it existed.
 func (l *Locking) covers(named []string, manifest string) bool {
 	if manifest == "" || inFetched(manifest) {
 		return l.fetched(manifest)

@@ -1,4 +1,4 @@
-// Package locking resolves what manifests come to, and writes, checks or verifies the lock file of that.
+// Package locking resolves the objects of manifests, and writes, checks or verifies their lock file.
 package locking
 
 import (
@@ -26,11 +26,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Options say what is done with the lock file. At most one is set; without any, what fits stays, and the rest is resolved.
+// Options select the operation on the lock file. At most one is set. Without any, fitting entries are kept, and the rest is resolved.
 type Options struct {
-	Update bool // everything is resolved again, or what the selectors name
-	Check  bool // no server is asked, and nothing is written
-	Verify bool // servers are asked whether they still have what is locked, and nothing is written
+	Update bool // all objects, or those that the selectors name, are resolved again
+	Check  bool // no request is sent, and no file is written
+	Verify bool // servers must still have the locked artifacts, and no file is written
 }
 
 // A Locking is one run of lock over all clusters.
@@ -39,26 +39,26 @@ type Locking struct {
 	s    *session.Options
 	o    Options
 	path string
-	lock *session.Lock // as it was read
+	lock *session.Lock // the lock as it was read
 
-	selectors []load.Selector // of an update, or of what the run is about
-	put       *lock.Lock      // what is resolved now, and what was kept and stands in another file now
+	selectors []load.Selector // the objects of an update, or of the run
+	put       *lock.Lock      // the resolved and the kept entries, with their current files
 	present   map[lock.Key]bool
 	clusters  map[string]bool
-	followed  map[*load.Input]*session.Following // of sources that are fetched before rendering
+	followed  map[*load.Input]*session.Following // the sources that are fetched before rendering
 	shared    *session.Session
 
 	kept, resolved, failed int
 	unreadable             bool
 
-	Code    int             // of what could not be resolved, or does not fit
-	Objects []report.Object // for reports
-	Summary string          // of the run
-	Changed bool            // the file has other content now
+	Code    int             // the code of objects that could not be resolved, or do not fit
+	Objects []report.Object // the objects for reports
+	Summary string          // the summary of the run
+	Changed bool            // the content of the file has changed
 }
 
-// Run does what the options say with the lock file of a session, for all clusters of its input. What objects come to is reported
-// and in what it returns; an error is one of the whole run.
+// Run runs the operation of the options on the lock file of a session, for all clusters of its input. Failures of
+// objects are reported, and part of the result; an error ends the whole run.
 func Run(ctx context.Context, w *session.Worker, s *session.Options, o Options) (*Locking, error) {
 	l := &Locking{
 		w: w, s: s, o: o, path: s.Lock.Path(), put: lock.New(),
@@ -89,7 +89,7 @@ func Run(ctx context.Context, w *session.Worker, s *session.Options, o Options) 
 	return l, nil
 }
 
-// open reads the lock, and finds out early whether it could be written.
+// open reads the lock, and checks early whether it can be written.
 func (l *Locking) open() error {
 	var err error
 	l.lock, err = session.ReadLock(l.path, reconcile.LockedFirst)
@@ -105,7 +105,7 @@ func (l *Locking) open() error {
 	return nil
 }
 
-// choose finds out what the arguments name. With --update that is what is resolved again, else what the run is about.
+// choose reads the selectors of the arguments. With --update they select the objects to resolve again, else those of the run.
 func (l *Locking) choose(inputs []*load.Input) error {
 	o := l.s.Load
 	l.selectors = inputs[0].Selectors
@@ -125,7 +125,7 @@ func (l *Locking) choose(inputs []*load.Input) error {
 	return nil
 }
 
-// cluster runs the command for one cluster.
+// cluster resolves, checks or verifies the objects of one cluster.
 func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 	l.Code = exit.Worst(l.Code, in.Code)
 	l.unreadable = l.unreadable || in.Code == exit.Usage
@@ -151,7 +151,7 @@ func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 		}
 		switch {
 		case !ok:
-		case in.Brought[inventory.KeyOf(adm.Object)]: // it could not be fetched, and what is in it is not known
+		case in.Brought[inventory.KeyOf(adm.Object)]: // the source could not be fetched, and its content is not known
 			l.unreadable = true
 			run = append(run, adm)
 		case l.o.Check:
@@ -171,7 +171,7 @@ func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 	return l.run(ctx, in, locked, run)
 }
 
-// again reports which objects are resolved again: all, or those that the arguments name with what they come from.
+// again returns a filter for the objects to resolve again: all, or those that the arguments name with their sources.
 func (l *Locking) again(in *load.Input, targets []*admission.Admitted) func(store.Key) bool {
 	if len(l.selectors) == 0 {
 		return func(store.Key) bool { return true }
@@ -189,7 +189,7 @@ func (l *Locking) again(in *load.Input, targets []*admission.Admitted) func(stor
 	return func(key store.Key) bool { return named[key] }
 }
 
-// judge reports in which fields an entry does not fit.
+// judge reports the fields in which an entry does not fit.
 func (l *Locking) judge(j *reconcile.Judgement) {
 	o := session.NewReportObject(j.Object.Object)
 	o.State = report.StateResolved
@@ -206,7 +206,7 @@ func (l *Locking) judge(j *reconcile.Judgement) {
 	l.Objects = append(l.Objects, o)
 }
 
-// keep keeps an entry. Only its place may be another one.
+// keep keeps an entry. Only its file may change.
 func (l *Locking) keep(in *load.Input, j *reconcile.Judgement, locked *reconcile.Locked) {
 	l.kept++
 	o := session.NewReportObject(j.Object.Object)
@@ -229,7 +229,7 @@ func (l *Locking) fileOf(in *load.Input, obj *manifest.Object) string {
 	return session.FromLock(l.path, filepath.FromSlash(obj.Pos.File))
 }
 
-// run resolves objects, in a directory that goes when the run ends.
+// run resolves objects, in a directory that is removed at the end of the run.
 func (l *Locking) run(ctx context.Context, in *load.Input, locked *reconcile.Locked, run []*admission.Admitted) error {
 	options := l.shared.Options()
 	options.Locked = locked
@@ -239,7 +239,7 @@ func (l *Locking) run(ctx context.Context, in *load.Input, locked *reconcile.Loc
 		if st, err = l.shared.Temporary(); err != nil {
 			return err
 		}
-	} else { // what was fetched before rendering is what is locked
+	} else { // the artifacts that were fetched before rendering are locked
 		st = f.Store
 		if !l.o.Verify {
 			options.Finished = f.Finished
@@ -255,7 +255,7 @@ func (l *Locking) run(ctx context.Context, in *load.Input, locked *reconcile.Loc
 	return nil
 }
 
-// take records what an object was resolved to.
+// take records the result of an object.
 func (l *Locking) take(in *load.Input, locked *reconcile.Locked, result *reconcile.Result) {
 	obj := result.Object.Object
 	l.Objects = append(l.Objects, l.w.ResultObject(result))
@@ -279,7 +279,7 @@ func (l *Locking) take(in *load.Input, locked *reconcile.Locked, result *reconci
 	}
 }
 
-// finish writes the lock, or says what of it is gone from the manifests, and sums up.
+// finish writes the lock, or reports the entries that are gone from the manifests, and sets the summary.
 func (l *Locking) finish(ctx context.Context) error {
 	gone := l.gone()
 	switch {
@@ -315,5 +315,5 @@ func (l *Locking) finish(ctx context.Context) error {
 	return err
 }
 
-// name is the lock file, for messages.
+// name returns the path of the lock file for messages.
 func (l *Locking) name() string { return filepath.ToSlash(l.path) }
