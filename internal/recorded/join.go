@@ -26,7 +26,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
-// Join joins artifacts directories into one, for each cluster in one of them. The code is also that of an error.
+// Join joins artifacts directories into one, cluster by cluster. The exit code is also valid with an error.
 func Join(ctx context.Context, w *session.Worker, o *session.StoreOptions, dirs []string, concurrency int) (code int, err error) {
 	d, err := Open(w, o)
 	if err != nil {
@@ -51,12 +51,12 @@ func Join(ctx context.Context, w *session.Worker, o *session.StoreOptions, dirs 
 	return code, nil
 }
 
-// clustersAmong are the clusters that directories have parts of, in order; "" is what is in the directories themselves.
+// clustersAmong returns the clusters with a part in one of the directories, in order; "" is the directory itself.
 func (d *Directory) clustersAmong(dirs []string) ([]string, error) {
 	found := map[string]bool{}
 	for _, dir := range dirs {
 		if !file.IsDir(dir) {
-			continue // which is reported where it is opened
+			continue // openParts reports it
 		}
 		st, err := store.Open(dir, store.Options{Now: d.w.Edges.Now})
 		if err != nil {
@@ -79,7 +79,7 @@ func (d *Directory) clustersAmong(dirs []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// joinCluster joins what the directories have of a cluster.
+// joinCluster joins the parts of a cluster.
 func (d *Directory) joinCluster(ctx context.Context, cluster string, dirs []string, concurrency int) (int, error) {
 	if cluster != "" {
 		dirs = slices.Clone(dirs)
@@ -95,7 +95,7 @@ func (d *Directory) joinCluster(ctx context.Context, cluster string, dirs []stri
 	from, err := d.openParts(d.o.DirOf(cluster), dirs)
 	defer func() {
 		for _, part := range from {
-			_ = part.Store.Close() // nothing was written through it
+			_ = part.Store.Close() // no write to lose
 		}
 	}()
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *Directory) joinCluster(ctx context.Context, cluster string, dirs []stri
 	return code, nil
 }
 
-// openParts opens the directories that are joined: artifacts directories, each once, and none of them the one they go to.
+// openParts opens the directories to join. Each must be an artifacts directory, appear once, and not be the target.
 func (d *Directory) openParts(to string, dirs []string) (from []merge.Directory, err error) {
 	if len(dirs) == 0 {
 		return nil, &exit.UsageError{Err: errors.New("no directories to join"), Advice: "name the artifacts directories of all shards: helmsrc merge DIR..."}
@@ -174,8 +174,8 @@ func (d *Directory) openParts(to string, dirs []string) (from []merge.Directory,
 	return from, nil
 }
 
-// completeParts refuses parts of one selection that are not all there. Directories that say nothing of parts are joined
-// as they are.
+// completeParts returns an error if parts of one selection are missing. Directories without a record of a part are
+// joined without this check.
 func completeParts(from []merge.Directory) error {
 	parts := map[int]string{}
 	var first store.Shard
@@ -216,7 +216,7 @@ func completeParts(from []merge.Directory) error {
 	return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s", console.Few(missing)), Advice: "name the directories of all shards"}
 }
 
-// reportMerge reports what was left out, and what changed between the parts.
+// reportMerge reports the objects that were left out, and those that differ between the parts. It returns the exit code.
 func (d *Directory) reportMerge(out *merge.Outcome) int {
 	code := exit.OK
 	for _, c := range out.Moved {

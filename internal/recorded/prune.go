@@ -16,8 +16,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Prune removes from an artifacts directory what no object of the inputs has, or says what it would remove. The code is that of an
-// error.
+// Prune removes the objects of an artifacts directory that are not in the inputs, or reports them if dryRun is set.
+// The exit code is also valid with an error.
 func Prune(ctx context.Context, w *session.Worker, o *session.StoreOptions, inputs []*load.Input, dryRun bool) (int, error) {
 	for _, in := range inputs {
 		if in.Code != exit.OK {
@@ -46,7 +46,7 @@ func Prune(ctx context.Context, w *session.Worker, o *session.StoreOptions, inpu
 	return exit.OK, nil
 }
 
-// prune removes what no object of a cluster has. The code is that of an error.
+// prune removes the objects that are not in a cluster. The exit code is also valid with an error.
 func (d *Directory) prune(ctx context.Context, in *load.Input, dryRun bool) (int, error) {
 	st, err := d.of(in.Cluster)
 	if err != nil {
@@ -87,20 +87,18 @@ func (d *Directory) prune(ctx context.Context, in *load.Input, dryRun bool) (int
 	return exit.OK, nil
 }
 
-// keysOf are those of the input's objects, and of the sources beside it that its
-// charts refer to.
+// keysOf returns the keys of the input's objects, and of the sources beside it that its charts refer to.
 func keysOf(in *load.Input) map[store.Key]bool {
 	present := map[store.Key]bool{}
 	for _, obj := range in.Inventory.Objects() {
 		present[store.NewKey(obj.Kind, obj.Namespace, obj.Name)] = true
-		// What is suspended, rejected or in conflict today makes its HelmChart
-		// again tomorrow.
+		// An object that is suspended, rejected or in conflict today creates its HelmChart again tomorrow.
 		if chart, ok := inventory.DerivedKey(obj); ok {
 			present[chart] = true
 		}
 		adm, err := in.Inventory.Admit(obj)
 		if err != nil {
-			continue // a rejected object may be fixed tomorrow: what it has stays
+			continue // a rejected object may be fixed tomorrow: its files stay
 		}
 		if kind, namespace, name, ok := reconcile.Kinds().SourceRef(adm); ok {
 			present[store.NewKey(kind, namespace, name)] = true
@@ -109,7 +107,7 @@ func keysOf(in *load.Input) map[store.Key]bool {
 	return present
 }
 
-// objectName names an object of the store as all other lines do.
+// objectName returns the name of an object of the store in the form of all other messages.
 func objectName(k store.Key) string {
 	if kind, ok := reconcile.Kinds().Named(k.Kind); ok {
 		return console.Subject{Kind: kind, Namespace: k.Namespace, Name: k.Name}.String()
@@ -117,7 +115,7 @@ func objectName(k store.Key) string {
 	return k.String()
 }
 
-// pruned is what Prune would remove.
+// pruned returns the objects that Prune would remove.
 func pruned(st *store.Store, keep func(store.Key) bool) ([]store.Key, error) {
 	keys, err := st.Keys()
 	var removed []store.Key

@@ -1,4 +1,4 @@
-// Package recorded reads what artifacts directories have recorded of objects, removes what belongs to none, and joins directories.
+// Package recorded reads the records of artifacts directories, removes records without an object, and joins directories.
 package recorded
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 
-// A Directory is the artifacts directory of a command, with those of clusters in it.
+// A Directory is the artifacts directory of a command, with the parts of clusters in it.
 type Directory struct {
 	w      *session.Worker
 	o      *session.StoreOptions
 	root   *store.Store
-	stores []*store.Store // of clusters
+	stores []*store.Store // the parts of clusters
 }
 
-// Open opens an artifacts directory, which has to be closed.
+// Open opens an artifacts directory. The caller must close it.
 func Open(w *session.Worker, o *session.StoreOptions) (*Directory, error) {
 	root, err := w.Artifacts(o)
 	if err != nil {
@@ -36,7 +36,7 @@ func Open(w *session.Worker, o *session.StoreOptions) (*Directory, error) {
 	return &Directory{w: w, o: o, root: root}, nil
 }
 
-// Close ends what was opened.
+// Close closes the directory and the parts of clusters.
 func (d *Directory) Close() error {
 	var errs []error
 	for _, st := range append(d.stores, d.root) {
@@ -57,12 +57,12 @@ func (d *Directory) of(cluster string) (*store.Store, error) {
 // done closes the part of a cluster before the directory is closed.
 func (d *Directory) done(st *store.Store) {
 	if st != d.root {
-		_ = st.Close() // what was written is complete
+		_ = st.Close() // no write is pending
 		d.stores = slices.DeleteFunc(d.stores, func(other *store.Store) bool { return other == st })
 	}
 }
 
-// Objects are what is recorded of a cluster, as objects of a report.
+// Objects returns the records of a cluster, as objects of a report.
 func (d *Directory) Objects(cluster string) ([]report.Object, error) {
 	results, err := d.results(cluster)
 	if err != nil {
@@ -83,7 +83,7 @@ func objects(w *session.Worker, results []*reconcile.Result) ([]report.Object, e
 	return list, nil
 }
 
-// results reads what is recorded of a cluster.
+// results reads the records of a cluster.
 func (d *Directory) results(cluster string) ([]*reconcile.Result, error) {
 	st, err := d.of(cluster)
 	if err != nil {
@@ -100,16 +100,16 @@ func (d *Directory) results(cluster string) ([]*reconcile.Result, error) {
 	return results, nil
 }
 
-// A Selection is what is recorded of the objects that a command is about.
+// A Selection holds the records of the objects that a command selects.
 type Selection struct {
 	w *session.Worker
 
 	Results []*reconcile.Result
-	Missing []*manifest.Object // that were never fetched
-	Code    int                // of what went wrong on the way
+	Missing []*manifest.Object // the objects that were never fetched
+	Code    int                // the exit code of the inputs and the missing objects
 }
 
-// Objects are those of a report.
+// Objects returns the selected objects for a report.
 func (s *Selection) Objects() ([]report.Object, error) {
 	list, err := objects(s.w, s.Results)
 	if err != nil {
@@ -123,8 +123,8 @@ func (s *Selection) Objects() ([]report.Object, error) {
 	return list, nil
 }
 
-// Select returns what is recorded of the objects that the selectors and the namespace of the options select, of the clusters that
-// these choose.
+// Select returns the records of the objects that the selectors and the namespace of the options select, in the
+// clusters of the options.
 func (d *Directory) Select(o *load.Options, selectors []load.Selector) (*Selection, error) {
 	clusters, err := d.clusters(o)
 	if err != nil {
@@ -163,7 +163,7 @@ func (d *Directory) Select(o *load.Options, selectors []load.Selector) (*Selecti
 	})}, nil
 }
 
-// clusters are those of which the directory has anything, and that the options select; "" is the one without a part of its own.
+// clusters returns the clusters of the directory that the options select; "" is the directory itself, without parts.
 func (d *Directory) clusters(o *load.Options) ([]string, error) {
 	names, err := d.root.Parts(session.ClustersDir)
 	if err != nil {
@@ -180,7 +180,7 @@ func (d *Directory) clusters(o *load.Options) ([]string, error) {
 	return load.NamesOf(chosen), err
 }
 
-// OfInputs returns what is recorded of the objects of inputs, in their order. Objects without a record are reported.
+// OfInputs returns the records of the objects of inputs, in their order. It reports objects without a record.
 func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
 	found := &Selection{w: d.w}
 	return found, d.w.Each(load.WithoutLoose(inputs), func(in *load.Input) error {

@@ -41,7 +41,7 @@ func part(t *testing.T, name string, shard *store.Shard) merge.Directory {
 	return merge.Directory{Name: name, Store: st}
 }
 
-// TestCompleteParts takes all parts of one selection, or directories that are no parts, and names what is missing.
+// TestCompleteParts checks that all parts of one selection, or directories without parts, are complete, and missing parts are named.
 func TestCompleteParts(t *testing.T) {
 	t.Parallel()
 	of := func(index, count int, selection string) *store.Shard {
@@ -76,7 +76,7 @@ func TestCompleteParts(t *testing.T) {
 	}
 }
 
-// TestJoinRefuses names what cannot be joined, and why.
+// TestJoinRefuses checks the errors for directories that cannot be joined.
 func TestJoinRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -139,7 +139,7 @@ func TestJoinParts(t *testing.T) {
 	}
 }
 
-// TestOfInputs reports the objects that were never fetched, and has them fail.
+// TestOfInputs checks that objects that were never fetched are reported and fail.
 func TestOfInputs(t *testing.T) {
 	t.Parallel()
 	w, printed := inputs.Worker()
@@ -162,7 +162,7 @@ func TestOfInputs(t *testing.T) {
 	}
 }
 
-// TestSelect refuses a directory in which nothing is recorded, unless that is allowed.
+// TestSelect checks that a directory without records is an error, unless that is allowed.
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	w, _ := inputs.Worker()
@@ -184,7 +184,7 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// TestPruneRefuses removes nothing if the input is not complete: what it does not show may still be in use.
+// TestPruneRefuses checks that an incomplete input removes no object: objects missing from it may still be in use.
 func TestPruneRefuses(t *testing.T) {
 	t.Parallel()
 	w, _ := inputs.Worker()
@@ -208,7 +208,7 @@ func TestPruneRefuses(t *testing.T) {
 	}
 }
 
-// TestKeysOf: an object that is rejected keeps what it has, and so does the chart of a release.
+// TestKeysOf checks that the files of a rejected object stay, and those of the chart of a release.
 func TestKeysOf(t *testing.T) {
 	t.Parallel()
 	w, _ := inputs.Worker()
