@@ -38,7 +38,7 @@ type StaticLogin Login
 
 func (l StaticLogin) login(context.Context, Route, string) (Login, error) { return Login(l), nil }
 
-// Key is made of the credential alone: where it was found makes no difference to a registry.
+// Key depends on the credential alone: its source makes no difference to a registry.
 func (l StaticLogin) Key() string { return l.Credential.key() }
 
 // AmbientOptions locates the user's own logins.
@@ -66,7 +66,7 @@ type ambientFile struct {
 	err    error
 }
 
-// NewAmbient opens nothing yet.
+// NewAmbient returns the logins of the user. It opens no file yet.
 func NewAmbient(o AmbientOptions) *Ambient {
 	if o.HelperTimeout <= 0 {
 		o.HelperTimeout = helperTimeout
@@ -74,7 +74,7 @@ func NewAmbient(o AmbientOptions) *Ambient {
 	return &Ambient{opts: o}
 }
 
-// Key is the same for everybody: there is one user.
+// Key returns the same key for all repositories: there is one user.
 func (a *Ambient) Key() string { return fingerprint("ambient", a.opts.RegistryConfig) }
 
 // Known returns the entries of the user's files for a host: its logins, even those that cannot be used, and the names of

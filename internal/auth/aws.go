@@ -24,7 +24,7 @@ func loadAWS(ctx context.Context, o CloudOptions, options ...func(*config.LoadOp
 	failures := keepFailures(client)
 	cfg, err := config.LoadDefaultConfig(ctx, append([]func(*config.LoadOptions) error{
 		config.WithHTTPClient(awshttp.NewBuildableClient()),
-		config.WithDefaultsMode(aws.DefaultsModeLegacy), // others may ask the metadata server before the step is there
+		config.WithDefaultsMode(aws.DefaultsModeLegacy), // other modes may call the metadata server before the step exists
 		config.WithAPIOptions([]func(*middleware.Stack) error{sendBy(failures.client)}),
 		config.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = failures.client }),
 	}, options...)...)

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// AWS_CA_BUNDLE, and ca_bundle of AWS's own configuration, name the authorities that the servers of AWS are verified
-// with, in place of the system's. The connections stay those of the run.
+// AWS_CA_BUNDLE, and ca_bundle of AWS's own configuration, name the authorities for the servers of AWS, in place of the
+// system's. The connections stay those of the run.
 func TestAWSBundle(t *testing.T) {
 	const registry = "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
 	own, err := helmtest.NewCA("the authority of a company")

@@ -58,7 +58,7 @@ type CloudOptions struct {
 	Offline bool
 }
 
-// ofMachine are the options for the identity of the machine: those of the environment only.
+// ofMachine returns the options for the identity of the machine: only those of the environment.
 func (o CloudOptions) ofMachine() CloudOptions {
 	o.Identity, o.Proxy = nil, nil
 	if o.Getenv == nil {
@@ -78,7 +78,7 @@ func (o CloudOptions) withhold(on Route, provider string, own bool) error {
 
 func machineAt(provider string) string { return "the identity of this machine at " + provider }
 
-// Cloud logs in to the registries of all clouds, once per registry and run. Nothing of their libraries runs before.
+// Cloud logs in to the registries of all clouds, once per registry and run. The clouds' libraries do not run before that.
 type Cloud struct {
 	CloudOptions
 	client *http.Client
@@ -109,8 +109,8 @@ func (e *CloudError) Unwrap() error { return e.Err }
 // AuthFailure is true.
 func (e *CloudError) AuthFailure() bool { return true }
 
-// Transient reports whether asking again may help: the cloud had a bad moment, or could not be reached. That no
-// metadata server answers is no reason to ask again: this does not run where there is one.
+// Transient reports whether a retry may help: the cloud was out of order for a moment, or could not be reached. A
+// missing metadata server is not transient: the program does not run in this cloud.
 func (e *CloudError) Transient() bool {
 	if code := cloudStatus(e.Err); code != 0 {
 		return code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500
@@ -138,7 +138,7 @@ func isMetadataAddr(addr net.Addr) bool {
 	return addr == nil || isMetadataHost(strings.TrimSuffix(addr.String(), ":80"))
 }
 
-// cloudStatus is the HTTP status that a cloud's library has put into its error, or 0.
+// cloudStatus returns the HTTP status in the error of a cloud's library, or 0.
 func cloudStatus(err error) int {
 	var aws *smithyhttp.ResponseError
 	var azure *azcore.ResponseError
@@ -198,7 +198,7 @@ func (c *Cloud) Logins(ctx context.Context, provider string, to Route) (Logins, 
 	return l, err
 }
 
-// Key is made of the names: the identity is the machine's.
+// Key depends on the names: the identity is the machine's.
 func (l *cloudLogin) Key() string { return fingerprint("cloud", l.key.provider, l.key.host) }
 
 // withheld returns a *WithheldError for a route that the login does not take.
@@ -215,7 +215,7 @@ func (l *cloudLogin) login(ctx context.Context, on Route, _ string) (Login, erro
 		return Login{Problem: err}, nil
 	}
 	if l.Offline {
-		return Login{}, nil // what is not in the cache says so itself
+		return Login{}, nil // the cache reports missing content itself
 	}
 	if err := takeTurn(ctx, l.turn, l.Leave); err != nil {
 		return Login{}, err
@@ -268,8 +268,8 @@ func (l *cloudLogin) fail(err error) error {
 type registryCloud struct {
 	name    string
 	has     func(host string) bool
-	foreign string // what is said of another host: it must not see what the cloud hands out
-	login   string // what an identity needs to log in at all
+	foreign string // the error for another host: it must not see the cloud's credentials
+	login   string // the permission that an identity needs to log in
 	pull    string // and to pull
 	// ask returns the credential for a registry of the cloud, and when it expires.
 	ask func(ctx context.Context, c *Cloud, host string) (Credential, time.Time, error)

@@ -25,7 +25,7 @@ const (
 	envAuthorityHost = "AZURE_AUTHORITY_HOST"
 )
 
-// azureDomains are those of a service, with the clouds that they belong to.
+// azureDomains maps the domains of a service to their clouds.
 type azureDomains map[string]cloud.Configuration
 
 // of returns the cloud of a host, and whether the host is in one of the domains. The default is the public cloud.
@@ -38,7 +38,7 @@ func (d azureDomains) of(host string) (home cloud.Configuration, own bool) {
 	return cloud.AzurePublic, false
 }
 
-// acrDomains are those of registries.
+// acrDomains returns the domains of registries.
 func acrDomains() azureDomains {
 	return azureDomains{
 		".azurecr.io": cloud.AzurePublic,

@@ -18,7 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// cloudWorld is a network in which a test puts up the servers of a cloud under their real names.
+// cloudWorld is a network in which a test starts the servers of a cloud under their real names.
 type cloudWorld struct {
 	network  *helmtest.Network
 	ca       *helmtest.CA
@@ -26,7 +26,7 @@ type cloudWorld struct {
 	now      time.Time
 }
 
-// newCloudWorld also clears the process's environment of whatever the clouds' libraries would find in it.
+// newCloudWorld also clears the environment variables of the process that the clouds' libraries read.
 func newCloudWorld(t *testing.T) *cloudWorld {
 	t.Helper()
 	for _, pair := range os.Environ() {
@@ -56,7 +56,7 @@ func newCloudWorld(t *testing.T) *cloudWorld {
 	return &cloudWorld{network: helmtest.NewNetwork(), ca: ca, identity: id, now: time.Now()}
 }
 
-// serve puts up a server, with TLS if the port is 443.
+// serve starts a server, with TLS if the port is 443.
 func (w *cloudWorld) serve(t *testing.T, addr string, h http.HandlerFunc) *helmtest.Server {
 	t.Helper()
 	host, secure := strings.CutSuffix(addr, ":443")
@@ -84,7 +84,7 @@ func (w *cloudWorld) cloud() *auth.Cloud {
 	return auth.NewCloud(auth.CloudOptions{Dial: w.network.Dial, Getenv: os.Getenv, Now: func() time.Time { return w.now }})
 }
 
-// wantBasic pulls from a registry that wants a user and a password. The server, if there is one, becomes that registry.
+// wantBasic pulls from a registry that requires a user and a password. The server, if it is not nil, becomes that registry.
 func (w *cloudWorld) wantBasic(t *testing.T, logins auth.Logins, s *helmtest.Server, host, user string) {
 	t.Helper()
 	registry := func(rw http.ResponseWriter, r *http.Request) {

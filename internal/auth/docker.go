@@ -17,7 +17,7 @@ const maxDockerConfigBytes = 1 << 20
 // dockerHub is the one name that Docker Hub's several host names are reduced to.
 const dockerHub = "docker.io"
 
-// dockerHubLogin is the key under which docker login stores the login to Docker Hub, and under which helpers are asked.
+// dockerHubLogin is the key under which docker login stores the login to Docker Hub, and the one passed to helpers.
 const dockerHubLogin = "https://index.docker.io/v1/"
 
 // dockerConfig holds the logins of a docker config.json, a containers auth.json or a kubernetes.io/dockerconfigjson

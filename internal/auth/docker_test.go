@@ -182,7 +182,7 @@ func FuzzHelperName(f *testing.F) {
 	})
 }
 
-// TestBoundedBuffer: what a helper prints is kept up to the bound, and nothing of what goes beyond.
+// TestBoundedBuffer: the output of a helper is kept up to the bound, and the rest is dropped.
 func TestBoundedBuffer(t *testing.T) {
 	var b boundedBuffer
 	for _, test := range []struct {

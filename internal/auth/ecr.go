@@ -43,14 +43,14 @@ const (
 	ecrAttempts = 3
 )
 
-// ecrDomains are the domains of AWS's APIs by those of its registries, where they differ.
+// ecrDomains maps the domains of AWS's registries to the domains of its APIs, if they differ.
 var ecrDomains = map[string]string{
 	"on.aws":                      "amazonaws.com",
 	"on.amazonwebservices.com.cn": "amazonaws.com.cn",
 	"on.amazonwebservices.eu":     "amazonaws.eu",
 }
 
-// dualStackDomains are those of APIs that have IPv6 addresses as well.
+// dualStackDomains maps the domains of APIs to the domains that have IPv6 addresses as well.
 var dualStackDomains = map[string]string{
 	"amazonaws.com":    "api.aws",
 	"amazonaws.com.cn": "api.amazonwebservices.com.cn",

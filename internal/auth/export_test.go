@@ -35,7 +35,7 @@ func (FailingLogins) login(context.Context, Route, string) (Login, error) {
 	return Login{}, errors.New("helper is broken")
 }
 
-// Key is that of no other logins.
+// Key differs from the keys of all other logins.
 func (FailingLogins) Key() string { return "failing" }
 
 // ProxyOf returns the proxy that connections with these options take to a server.

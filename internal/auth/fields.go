@@ -48,8 +48,8 @@ func isName(value, signs string, most int) bool {
 	return true
 }
 
-// Check returns an error for a value that cannot be such a part. The name is that of the field. The error does not quote the
-// value, which may be a Secret's.
+// Check returns an error for a value that is not a valid part. The name is the field's. The error does not quote the value,
+// which may be a Secret's.
 func (p Part) Check(name, value string) error {
 	ok, want := p.form(value)
 	if ok {

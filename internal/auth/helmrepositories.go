@@ -21,11 +21,10 @@ const (
 	maxPEMFile          = 1 << 20
 )
 
-// HelmRepositories finds the login that `helm repo add` left for the repository
-// at a URL. The file is Helm's repositories.yaml: the one named, else the one
-// that Helm itself would read. No entry for the URL, or no file at Helm's own
-// place, is the anonymous identity and the empty source. The identity is an ambient one, which goes to its own host only,
-// by a route that no manifest chose, unless it has more reach.
+// HelmRepositories finds the login that `helm repo add` stored for the repository at a URL. The file is Helm's
+// repositories.yaml: the named file, else the one that Helm itself would read. Without an entry for the URL, or without a
+// file at Helm's own place, it returns the anonymous identity and the empty source. The identity is an ambient one, which
+// is sent to its own host only, on a route that no manifest chose, unless it has more reach.
 func HelmRepositories(ctx context.Context, o AmbientOptions, named, url string) (id *Identity, source string, err error) {
 	path, getenv := named, o.Getenv
 	if path == "" {

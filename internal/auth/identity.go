@@ -25,8 +25,8 @@ func newIdentity(s secrets) *Identity { return &Identity{secrets: func() secrets
 
 type secrets struct {
 	username, password string
-	// half lets one of them be sent without the other. In a URL a token may stand alone; in a Secret an empty value
-	// means that nothing is to be sent.
+	// half lets one of them be sent without the other. In a URL a token may be the only value; in a Secret an empty
+	// value means that no login is sent.
 	half bool
 
 	ca        []byte // PEM, added to the system's authorities
@@ -47,14 +47,14 @@ func NewBasic(username, password string) *Identity {
 	return (*Identity)(nil).WithBasic(username, password)
 }
 
-// WithBasic returns a copy of id that has this user name and password instead of its own.
+// WithBasic returns a copy of id with this user name and password.
 func (id *Identity) WithBasic(username, password string) *Identity {
 	s := id.reveal()
 	s.username, s.password, s.half = username, password, false
 	return newIdentity(s)
 }
 
-// WithUserinfo returns id if it has credentials, else a copy of it with those of a URL.
+// WithUserinfo returns id if it has credentials, else a copy of it with the credentials of a URL.
 func (id *Identity) WithUserinfo(u *url.Userinfo) *Identity {
 	if _, _, ok := id.basic(); ok || u == nil {
 		return id
@@ -65,8 +65,8 @@ func (id *Identity) WithUserinfo(u *url.Userinfo) *Identity {
 	return newIdentity(s)
 }
 
-// Basic returns the user name and the password, and whether they are to be sent. From Secrets and logins one without
-// the other never is. Those of an ambient identity are for its own transport alone.
+// Basic returns the user name and the password, and whether they are to be sent. From Secrets and logins, one is never
+// sent without the other. The credentials of an ambient identity are for its own transport alone.
 func (id *Identity) Basic() (username, password string, ok bool) {
 	if id.IsAmbient() {
 		return "", "", false
@@ -155,8 +155,8 @@ func (id *Identity) reveal() secrets {
 	return id.secrets()
 }
 
-// Key is equal for two identities iff their credentials and TLS settings are. It cannot be turned back into them, and
-// means nothing to another process: it is made with a key that is not kept.
+// Key is equal for two identities iff their credentials and TLS settings are. It does not disclose them, and has no
+// meaning for another process: it is made with a key that is not kept.
 func (id *Identity) Key() string {
 	s := id.reveal()
 	settings := fmt.Sprint(s.half, s.unverified, s.skipped, s.ambient, s.reach)

@@ -16,7 +16,7 @@ type failingConn struct {
 
 func (c failingConn) Write(b []byte) (int, error) { return len(b) - 1, c.err }
 
-// TestPatientConn: only what the other side did to a connection is left to the reader.
+// TestPatientConn: only errors that the other side caused are left to the reader.
 func TestPatientConn(t *testing.T) {
 	for _, test := range []struct {
 		err  error

@@ -14,10 +14,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// proxyFunc is the proxy of the manifest, else that of the environment.
+// proxyFunc returns the proxy of the manifest, else the environment's.
 func (o TransportOptions) proxyFunc() func(*http.Request) (*url.URL, error) {
 	if o.Proxy != nil {
-		return http.ProxyURL(o.Proxy.URL()) // for every host, whatever NO_PROXY says: a manifest named it
+		return http.ProxyURL(o.Proxy.URL()) // for every host, regardless of NO_PROXY: a manifest named it
 	}
 	proxy := proxyFunc(o.Getenv)
 	if proxy == nil || !o.Identity.reveal().skipped {

@@ -14,7 +14,7 @@ type Proxy struct {
 // maxProxyAddress is Flux's.
 const maxProxyAddress = 2048
 
-// NewProxy reads the Secret of a proxySecretRef. The name is the Secret's, for the errors, which are those of Flux.
+// NewProxy reads the Secret of a proxySecretRef. The name is the Secret's, for the errors, which have Flux's texts.
 func NewProxy(name string, data map[string][]byte) (*Proxy, error) {
 	address, found := data["address"]
 	switch {
@@ -50,7 +50,7 @@ func NewProxy(name string, data map[string][]byte) (*Proxy, error) {
 // URL is the proxy's URL with its user and password, for those who speak its protocol themselves.
 func (p *Proxy) URL() *url.URL { return p.address() }
 
-// Key is equal for equal proxies, and discloses nothing about them. That of no proxy is empty.
+// Key is equal for equal proxies, and discloses nothing about them. Without a proxy it is "".
 func (p *Proxy) Key() string {
 	if p == nil {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// PublicDial is a dialer that opens no connections to addresses that are not public, but to the proxies of the environment.
-// The address of a name is known when the connection is there: it is closed before anything is sent.
+// PublicDial wraps dial: it refuses connections to addresses that are not public, except to the proxies of the environment.
+// The address of a name is known when the connection is open: it is closed before anything is sent.
 func PublicDial(dial DialFunc, getenv func(string) string) DialFunc {
 	dial = orPlain(dial)
 	proxies := environmentProxies(getenv)

@@ -77,8 +77,8 @@ func TestPrivateRedirects(t *testing.T) {
 	}
 }
 
-// Helm's own login for a repository is not sent to private addresses either, nor does passCredentials send it
-// elsewhere.
+// Helm's own login for a repository is not sent to private addresses either, nor does passCredentials send it to other
+// hosts.
 func TestAmbientRepository(t *testing.T) {
 	w := newCloudWorld(t)
 	home := w.serve(t, "repo.test:443", func(http.ResponseWriter, *http.Request) {})
@@ -167,7 +167,7 @@ func TestPublicDial(t *testing.T) {
 	}
 }
 
-// Nothing of this machine is used for manifests of strangers, whatever the way.
+// Logins of this machine are not used for untrusted manifests, on any route.
 func TestUntrustedRoutes(t *testing.T) {
 	w := newCloudWorld(t)
 	asked := w.serve(t, "169.254.169.254:80", func(http.ResponseWriter, *http.Request) {})

@@ -14,14 +14,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// The other type of Secrets with a docker configuration, and its key: that of before there was a config.json.
+// The older type of Secrets with a docker configuration, and its key.
 const (
 	typeDockerCfg = "kubernetes.io/dockercfg"
 	keyDockerCfg  = ".dockercfg"
 )
 
-// PullSecrets are the logins in Secrets for pulling images, read as the kubelet reads them: a key is a host, in whose
-// labels globs may stand, or such a host with the beginning of a repository's name. It prints as REDACTED.
+// PullSecrets are the logins in Secrets for pulling images, read as the kubelet reads them: a key is a host, whose
+// labels may contain globs, optionally with the beginning of a repository's name. It prints as REDACTED.
 type PullSecrets struct {
 	Redacted
 	entries []pullEntry
@@ -35,8 +35,8 @@ type pullEntry struct {
 	login      func() dockerLogin // a function for the reason that Credential has one
 }
 
-// NewPullSecrets reads the Secrets in their order. Those of a type without a docker configuration are passed over
-// and reported; if no other is there, the result is nil. It is nil as well if there are errors, one for each Secret that
+// NewPullSecrets reads the Secrets in their order. Secrets of a type without a docker configuration are skipped and
+// reported; if there are no others, the result is nil. It is nil as well if there are errors, one for each Secret that
 // cannot be read.
 func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []SecretWarning, []*SecretError) {
 	p := &PullSecrets{}
@@ -62,7 +62,7 @@ func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []SecretWarning, 
 	if errs != nil || p.names == nil {
 		return nil, warnings, errs
 	}
-	// Of keys with the same beginning the longest comes first; of equal ones that of the first Secret.
+	// Of keys with the same beginning, the longest comes first; of equal keys, the first Secret's.
 	slices.SortStableFunc(p.entries, func(a, b pullEntry) int {
 		return cmp.Compare(b.host+"/"+b.path, a.host+"/"+a.path)
 	})
@@ -119,7 +119,7 @@ func splitPullKey(key string) (host, repository string) {
 	return RegistryHost(host), repository
 }
 
-// Key is made of the content of the Secrets.
+// Key depends on the content of the Secrets.
 func (p *PullSecrets) Key() string { return p.key }
 
 func (p *PullSecrets) login(ctx context.Context, on Route, repository string) (Login, error) {
@@ -171,7 +171,7 @@ func globHost(glob, host string) bool {
 	return true
 }
 
-// noEntry is for a hint, in case the registry then wants a login.
+// noEntry returns the error for a hint, in case the registry then requires a login.
 func (p *PullSecrets) noEntry(host string) error {
 	var hosts []string
 	for _, e := range p.entries {

@@ -108,7 +108,7 @@ func TestPullSecretsRefused(t *testing.T) {
 		if _, err := p.Login(t.Context(), "ghcr.io", "app"); fmt.Sprint(err) != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
-		// What is wrong with an entry matters to those who ask for it.
+		// A fault in an entry matters only to requests for its registry.
 		if _, err := p.Login(t.Context(), "quay.io", "app"); err != nil {
 			t.Error(err)
 		}

@@ -37,7 +37,7 @@ func isInside(a netip.Addr) bool {
 		slices.ContainsFunc(specialPrefixes(), func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// isInsideName reports whether a URL's host is written as such an address, or is a name for this machine.
+// isInsideName reports whether a URL's host is an internal address, or a name of this machine.
 func isInsideName(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return isInside(a)
@@ -85,16 +85,16 @@ func checkRealm(realm string, registry *url.URL, ambient bool) (*url.URL, error)
 
 func sameHostname(a, b *url.URL) bool { return strings.EqualFold(a.Hostname(), b.Hostname()) }
 
-// realmGuard watches the connections of one registry and of its token servers; without a registry it guards nothing. A token server whose name leads to an
-// inside address is refused, unless the registry is inside as well: a registry on the public Internet has no business
-// there, one in a company's network has.
+// realmGuard checks the connections of one registry and of its token servers; without a registry it checks nothing. A
+// token server whose name leads to an internal address is refused, unless the registry is internal as well: a public
+// registry has no business there.
 type realmGuard struct {
 	registry *url.URL
 	guarded  bool // redirects from outside to the inside are refused
 	inside   atomic.Bool
 }
 
-// registryDial remembers where the registry itself is.
+// registryDial records whether the registry itself is at an internal address.
 func (g *realmGuard) registryDial(dial DialFunc) DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

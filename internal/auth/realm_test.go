@@ -134,7 +134,7 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// TestCutToken: the characters of a token are those of RFC 9110.
+// TestCutToken: the characters of a token are as in RFC 9110.
 func TestCutToken(t *testing.T) {
 	const all = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	if token, rest := cutToken(all); token != all || rest != "" {

@@ -84,7 +84,7 @@ func redactUserinfo(raw string) string {
 // tokenIsUsername is the password that GitHub documents for a token that takes the place of the user name.
 const tokenIsUsername = "x-oauth-basic"
 
-// publicUsername reports whether a user name without password is no secret: SSH has its secrets elsewhere.
+// publicUsername reports whether a user name without password is public: SSH does not send its secrets in URLs.
 func publicUsername(scheme, username string) bool {
 	return username == "git" || scheme == "ssh://" || scheme == "git+ssh://"
 }
@@ -96,7 +96,7 @@ func redactQuery(query string) string {
 	for i, param := range params {
 		name, _, found := strings.Cut(param, "=")
 		switch {
-		case param == gitService: // what is asked of every Git server
+		case param == gitService: // the query of every request to a Git server
 		case found:
 			params[i] = name + "=" + redacted
 		case param != "":
@@ -145,7 +145,7 @@ func ScrubURL(text string, u *url.URL) string {
 		if !found {
 			value = param
 		}
-		plain, _ := url.QueryUnescape(value) // "" for what cannot be read
+		plain, _ := url.QueryUnescape(value) // "" if it is invalid
 		text = scrub(text, value, plain)
 	}
 	return text

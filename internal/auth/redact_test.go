@@ -48,7 +48,7 @@ func TestRedactURL(t *testing.T) {
 	}
 }
 
-// A URL that parses gives up its password, query and fragment, whatever they are made of.
+// Of a URL that parses, the password, query and fragment are redacted, with any characters in them.
 func FuzzRedactURL(f *testing.F) {
 	f.Add("user", "pass", "h", "/a", "q=1", "frag")
 	f.Add("", "p/w?x#@:", "h:1", "", "a&b=%zz", "")

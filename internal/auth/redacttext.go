@@ -26,7 +26,7 @@ func RedactLogins(text string) string {
 	}))
 }
 
-// redactURL leaves the punctuation that a sentence puts after a URL.
+// redactURL keeps the punctuation that follows a URL in a sentence.
 func redactURL(match string) string {
 	address := strings.TrimRight(match, ":,;")
 	return RedactURL(address) + match[len(address):]

@@ -17,24 +17,24 @@ import (
 // maxChallengeBody is how much of a 401's body is read to use its connection again.
 const maxChallengeBody = 64 << 10
 
-// Tokens keeps the challenges and tokens of the registries of one run, so that each repository costs one token however
-// many objects read it. Nothing is shared between different credentials or TLS settings.
+// Tokens keeps the challenges and tokens of the registries of one run, so that each repository needs one token for any
+// number of objects. Different credentials or TLS settings share nothing.
 type Tokens struct {
 	now    func() time.Time
 	hosts  sync.Map // of *hostState, by the key of their options
 	tokens sync.Map // of *token, by tokenKey
 }
 
-// NewTokens starts with nothing.
+// NewTokens returns an empty store.
 func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now}
 }
 
-// hostState records the challenge of a registry, for one set of credentials and TLS settings. The turn is held until the challenge is known, so that of many concurrent
-// requests only the first is refused.
+// hostState records the challenge of a registry, for one set of credentials and TLS settings. The turn is held until the
+// challenge is known, so that only the first of many requests is refused.
 type hostState struct {
 	turn   chan struct{}
-	wanted atomic.Pointer[challenge] // nil while nothing is known, scheme "" without a challenge
+	wanted atomic.Pointer[challenge] // nil while it is unknown, scheme "" without a challenge
 }
 
 // RegistryOptions configures the transport to one registry. Its API is at Base: https, or http if the user chose it. The
@@ -52,7 +52,7 @@ type RegistryOptions struct {
 	Write bool
 }
 
-// ambient are the logins if they are the environment's, else nil.
+// ambient returns the logins if they are the environment's, else nil.
 func (o RegistryOptions) ambient() withholder {
 	ambient, _ := o.Logins.(withholder)
 	return ambient
@@ -98,10 +98,10 @@ func takeTurn(ctx context.Context, turn chan struct{}, leave func(context.Contex
 	}
 }
 
-// NewRegistryTransport returns a transport that logs in to one registry when it is asked to, with a bearer token or
-// with basic credentials. Requests to other hosts, where blobs are redirected to, go without credentials and without
-// the client certificate. Credentials are shown to the registry and to the token server that it names, if checkRealm
-// and realmGuard let them.
+// NewRegistryTransport returns a transport that logs in to one registry when challenged, with a bearer token or with
+// basic credentials. Requests to other hosts, where blobs are redirected to, are sent without credentials and without
+// the client certificate. Credentials are sent to the registry and to the token server that it names, if checkRealm and
+// realmGuard allow it.
 func NewRegistryTransport(o RegistryOptions) http.RoundTripper {
 	return &registryTransport{options: o, key: o.Key(), connections: connect(o.TransportOptions, o.ambient() != nil)}
 }
@@ -210,7 +210,7 @@ func (t *registryTransport) secondTry(r *http.Request, refused *http.Response) (
 	return t.send(again)
 }
 
-// authorization is the header that answers a challenge, or nothing if there is no login that could.
+// authorization returns the header that answers a challenge, or "" without a suitable login.
 func (t *registryTransport) authorization(r *http.Request, wanted challenge, stale string) (string, error) {
 	if wanted.scheme == "" {
 		return "", nil
@@ -239,7 +239,7 @@ func (t *registryTransport) authorization(r *http.Request, wanted challenge, sta
 // Scrub replaces every secret that this transport has sent in a text from outside: servers echo credentials.
 func (t *registryTransport) Scrub(text string) string { return t.sent.scrub(text) }
 
-// login fetches the credential, which may run a helper or call a cloud: only once a registry wants one.
+// login fetches the credential, which may run a helper or call a cloud: only after a registry has required a login.
 func (t *registryTransport) login(ctx context.Context, repository string) (Login, error) {
 	if t.options.Logins == nil {
 		return Login{}, nil
@@ -279,7 +279,7 @@ func entry[V any](of *sync.Map, key any, value *V) *V {
 }
 
 func (h *hostState) learn(c challenge) {
-	// The scope is that of one repository, and the next request may be for another.
+	// The scope is for one repository, and the next request may be for another.
 	c.params = maps.Clone(c.params)
 	delete(c.params, "scope")
 	h.wanted.Store(&c)

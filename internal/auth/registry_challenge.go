@@ -9,7 +9,7 @@ import (
 // maxChallenges is the limit of challenges read from the WWW-Authenticate headers.
 const maxChallenges = 16
 
-// challenge is one way in that a registry offers in a WWW-Authenticate header.
+// challenge is one way to log in that a registry offers in a WWW-Authenticate header.
 type challenge struct {
 	scheme string // lower case
 	params map[string]string

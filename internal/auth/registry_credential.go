@@ -21,7 +21,7 @@ type Credential struct {
 type login struct {
 	username, password string
 	identityToken      string // exchanged at the token server with an OAuth2 refresh_token grant
-	registryToken      string // sent to the registry as it is
+	registryToken      string // sent to the registry unchanged
 }
 
 func newCredential(l login) Credential {
@@ -41,7 +41,7 @@ func IdentityTokenCredential(token string) Credential {
 	return newCredential(login{identityToken: token})
 }
 
-// IsZero reports whether there is nothing to show: the request is anonymous.
+// IsZero reports whether there is no login: the request is anonymous.
 func (c Credential) IsZero() bool { return c.reveal == nil }
 
 func (c Credential) login() login {
@@ -68,8 +68,8 @@ func (l login) secrets() []string {
 	return echoes(basic, l.password, l.identityToken, l.registryToken)
 }
 
-// minScrubbed is the length from which a secret is looked for in other people's text. Shorter ones would blot out
-// innocent letters, and protect nothing.
+// minScrubbed is the minimum length of a secret to be redacted in texts from outside. Redacting shorter ones would
+// replace unrelated letters, and protect nothing.
 const minScrubbed = 3
 
 // echoes lists secrets in every spelling in which a server could repeat them. A user with a password is sent encoded only.
@@ -85,7 +85,7 @@ func echoes(basic string, secrets ...string) []string {
 	return all
 }
 
-// scrub replaces the longest first, so that nothing of one is left over after another.
+// scrub replaces the longest secrets first, so that no part of a secret is left after a shorter one is replaced.
 func scrub(text string, secrets ...string) string {
 	slices.SortStableFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	for _, secret := range secrets {
@@ -96,7 +96,7 @@ func scrub(text string, secrets ...string) string {
 	return text
 }
 
-// fingerprint is equal for equal parts, and means nothing to another process.
+// fingerprint is equal for equal parts, and has no meaning for another process.
 func fingerprint(parts ...string) string {
 	mac := hmac.New(sha256.New, processKey())
 	for _, part := range parts {

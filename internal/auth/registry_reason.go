@@ -19,7 +19,7 @@ const (
 	maxReasonRunes = 200
 )
 
-// registryCode is the code of an error as the distribution specification has it.
+// registryCode is the code of an error in the distribution specification.
 type registryCode = string
 
 // Refusal is the error in the body of an answer that is not 200, from a registry or its token server.
@@ -86,7 +86,7 @@ func readJSONRefusal(body string) (Refusal, bool) {
 	return r, true
 }
 
-// text is a JSON string, or nothing: some registries have objects and numbers in these fields.
+// text returns a JSON string, or "" for other values: some registries have objects and numbers in these fields.
 func text(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

@@ -97,7 +97,7 @@ type secretLogins struct {
 	key    string
 }
 
-// Key is made of the Secret's content.
+// Key depends on the Secret's content.
 func (s *secretLogins) Key() string { return s.key }
 
 // login prefers the entry for the repository's namespace, but accepts any entry of the host: docker ignores the text

@@ -91,7 +91,7 @@ func wantRequests(t *testing.T, s *helmtest.Server, want int) {
 	}
 }
 
-// wants is a registry that accepts the token, and sends requests without it to the realm.
+// wants is a registry that accepts the token, and names the realm in answers to requests without it.
 func wants(header func() string, realm string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != header() {
@@ -206,7 +206,7 @@ func TestRegistryThatIsNeverContent(t *testing.T) {
 }
 
 func TestTokenForMore(t *testing.T) {
-	// The registry wants another right for lists of tags, as Azure's does.
+	// The registry requires another right for lists of tags, as Azure's does.
 	registry := func(w http.ResponseWriter, r *http.Request) {
 		scope := "repository:charts/podinfo:pull"
 		if strings.Contains(r.URL.Path, "/tags/") {
@@ -364,7 +364,7 @@ func TestTokenRefusals(t *testing.T) {
 				t.Error("no error the second time")
 			}
 			if test.auth {
-				wantRequests(t, f.tokens, 1) // what is final is remembered
+				wantRequests(t, f.tokens, 1) // a final answer is kept
 			}
 		})
 	}
@@ -394,7 +394,7 @@ func TestRealmIsRefused(t *testing.T) {
 	}
 }
 
-// elsewhere makes connections to some hosts look as if they led to an address.
+// elsewhere makes connections to some hosts appear to lead to other addresses.
 func elsewhere(dial auth.DialFunc, ips map[string]string) auth.DialFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)

@@ -36,7 +36,7 @@ const (
 type TokenError struct {
 	Realm  string // scheme and host
 	Code   int
-	Reason string // the server's own words in one line, or what is wrong with them
+	Reason string // the server's text in one line, or its fault
 
 	wait time.Duration
 }
@@ -72,7 +72,7 @@ func (e *TokenError) AuthFailure() bool {
 // Transient reports whether asking again may help.
 func (e *TokenError) Transient() bool { return finding.TransientStatus(e.Code) }
 
-// RetryAfter is how long the server wants clients to wait, or 0.
+// RetryAfter returns the wait that the server requested, or 0.
 func (e *TokenError) RetryAfter() time.Duration { return e.wait }
 
 // tokenKey identifies a token by its use. The scope is the needed one; the token may have been requested with more.
@@ -251,7 +251,7 @@ func (t *registryTransport) realm(realm *url.URL) http.RoundTripper {
 	return pool.(*Pool)
 }
 
-// orPlain returns dial, or if it is nil a dialer that does nothing special.
+// orPlain returns dial, or a plain dialer if it is nil.
 func orPlain(dial DialFunc) DialFunc {
 	if dial == nil {
 		return new(net.Dialer).DialContext

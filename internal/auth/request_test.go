@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A request is reported once, when its body is closed, with the bytes that were read of it; one that fails at once.
+// A request is reported once, when its body is closed, with the number of bytes read; a failed request at once.
 func TestReported(t *testing.T) {
 	var reports []Request
 	begun := 0
@@ -57,7 +57,7 @@ func TestReported(t *testing.T) {
 	}
 }
 
-// A registry that cannot be reached is an error, and does not count as one that is inside.
+// A registry that cannot be reached is an error, and does not count as an internal one.
 func TestRegistryDial(t *testing.T) {
 	refused := errors.New("refused")
 	guard := &realmGuard{registry: &url.URL{Scheme: "https", Host: "127.0.0.1"}}

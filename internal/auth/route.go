@@ -26,7 +26,7 @@ type Route struct {
 // NewRoute returns the route to a server with the TLS settings and the proxy of a manifest, which may be nil.
 func NewRoute(to *url.URL, identity *Identity, proxy *Proxy) Route { return Route{to, identity, proxy} }
 
-// host is that of the server, with its port.
+// host returns the server's host, with its port.
 func (r Route) host() string { return r.to.Host }
 
 // chosenBy names the field with which a manifest chose the route, or is empty for a route of the environment.

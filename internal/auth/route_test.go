@@ -80,7 +80,7 @@ func wantWithheld(t *testing.T, err error, by string) {
 	}
 }
 
-// What the environment brings takes no way that a manifest chose.
+// Credentials of the environment are not sent on a route that a manifest chose.
 func TestRoutes(t *testing.T) {
 	const host = "europe-docker.pkg.dev"
 	w := newCloudWorld(t)
@@ -248,7 +248,7 @@ func TestAWSStorageHosts(t *testing.T) {
 	}
 }
 
-// The identities that the SDK finds: the job's token at STS, and what a container is given.
+// The identities that the SDK finds: the job's token at STS, and the credentials of a container.
 func TestAWSStorageIdentities(t *testing.T) {
 	const token = "canary-container-authorization-token"
 	container := func(t *testing.T) http.HandlerFunc {
@@ -347,7 +347,7 @@ func webIdentity(t *testing.T) {
 	t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/ci")
 }
 
-// What becomes part of an address cannot become another part of it.
+// A value that becomes part of an address cannot become another part of it.
 func TestParts(t *testing.T) {
 	for _, v := range []struct {
 		part  auth.Part

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// The keys that Flux reads in Secrets. The legacy ones count only where the standard one is absent.
+// The keys that Flux reads in Secrets. Legacy keys are used only if the standard key is absent.
 const (
 	keyUsername = "username"
 	keyPassword = "password"

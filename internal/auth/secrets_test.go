@@ -178,7 +178,7 @@ func TestCAIsAddedToSystemPool(t *testing.T) {
 	}
 }
 
-// Whatever a Secret holds, nothing of it is said.
+// No message quotes a value of a Secret.
 func FuzzFromSecret(f *testing.F) {
 	kit, err := helmtest.NewKit()
 	if err != nil {
@@ -222,10 +222,10 @@ func FuzzFromSecret(f *testing.F) {
 	})
 }
 
-// minPiece is the length from which a piece of input is not there by chance.
+// minPiece is the length from which a part of the input does not occur by chance.
 const minPiece = 12
 
-// ownNames is what messages are made of; finding it in the input means nothing.
+// ownNames returns the words of the messages themselves; finding these in the input means nothing.
 func ownNames() string {
 	var b strings.Builder
 	for _, s := range []data{{}, {"username": ""}, {"password": ""}, {"tls.crt": "x"}, {"tls.key": "x"}, {"ca.crt": "x"}, {"tls.crt": "x", "tls.key": "x"}} {

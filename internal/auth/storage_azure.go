@@ -85,8 +85,8 @@ func NewAzureStorage(o CloudOptions, on Route, c *AzureClient) (*AzureStorage, e
 	return s, nil
 }
 
-// MachineAzureStorage returns the identity of this machine or job. The authority is that of a Secret, if it is not
-// empty: it has to be one of Microsoft's. A route that a manifest chose is a *WithheldError.
+// MachineAzureStorage returns the identity of this machine or job. The authority is the one in a Secret, if it is not
+// empty: it has to be Microsoft's. If a manifest chose the route, the error is a *WithheldError.
 func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStorage, error) {
 	s, err := azureOfMachine(o, on)
 	if err != nil {
@@ -109,7 +109,7 @@ func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStor
 	return s, nil
 }
 
-// OfMachine reports whether the identity is this machine's or job's. That of no identity is false.
+// OfMachine reports whether the identity is this machine's or job's. It is false for nil.
 func (s *AzureStorage) OfMachine() bool { return s != nil && s.ambient }
 
 // GetToken implements azcore.TokenCredential. The scope is always the one of object stores: the client's library takes
@@ -126,7 +126,7 @@ func (s *AzureStorage) GetToken(ctx context.Context, o policy.TokenRequestOption
 	return token, err
 }
 
-// storageDomains are those of object stores.
+// storageDomains returns the domains of object stores.
 func storageDomains() azureDomains {
 	return azureDomains{
 		".core.windows.net":       cloud.AzurePublic,
@@ -150,8 +150,8 @@ type AzureClient struct {
 	sendChain    bool
 }
 
-// ReadAzureClient reads the Secret of a Bucket at Azure. If it names no client, the result is nil. An error quotes nothing
-// from the values.
+// ReadAzureClient reads the Secret of a Bucket at Azure. If it names no client, the result is nil. An error does not quote
+// the values.
 func ReadAzureClient(data map[string][]byte) (*AzureClient, error) {
 	text := func(key string) string { return string(data[key]) }
 	c := &AzureClient{tenant: text(keyAzureTenant), id: text(keyAzureClient)}
@@ -178,7 +178,7 @@ func ReadAzureClient(data map[string][]byte) (*AzureClient, error) {
 	}
 	var err error
 	if c.certificates, c.key, err = azidentity.ParseCertificates(data[keyAzureCertificate], data[keyAzurePassphrase]); err != nil {
-		return nil, errAzureCertificate // the library's error may quote what it could not read
+		return nil, errAzureCertificate // the library's error may quote the input
 	}
 	chain := text(keyAzureSendChain)
 	c.sendChain = chain == "1" || strings.EqualFold(chain, "true")
@@ -203,7 +203,7 @@ func isAuthority(text string) bool {
 	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// isMicrosoft reports whether an authority is one of Microsoft's own.
+// isMicrosoft reports whether an authority belongs to Microsoft.
 func isMicrosoft(authority string) bool {
 	u, err := url.Parse(authority)
 	if err != nil || !isAuthority(authority) || u.Port() != "" && u.Port() != "443" || strings.Trim(u.Path, "/") != "" {

@@ -17,11 +17,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// storageScope lets a token read objects and nothing else. It is also the narrowest that Artifact Registry and
-// Container Registry accept.
+// storageScope lets a token only read objects. It is also the narrowest that Artifact Registry and Container Registry
+// accept.
 const storageScope = "https://www.googleapis.com/auth/devstorage.read_only"
 
-// GoogleStorage gives the access tokens for Google's object store. It is safe for use by many goroutines.
+// GoogleStorage returns the access tokens for Google's object store. It is safe for concurrent use.
 type GoogleStorage struct {
 	ask  func(context.Context) (*oauth2.Token, error)
 	host string
@@ -162,7 +162,7 @@ func (s *GoogleStorage) Token(ctx context.Context) (string, error) {
 	return token.AccessToken, nil
 }
 
-// isGoogleStorage knows the public name, those of regions, and those of private endpoints.
+// isGoogleStorage matches the public name, the names of regions, and the names of private endpoints.
 func isGoogleStorage(host string) bool {
 	return strings.HasSuffix(strings.ToLower(host), ".googleapis.com")
 }

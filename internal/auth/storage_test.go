@@ -105,8 +105,8 @@ func TestAzureStorageAmbient(t *testing.T) {
 	}
 }
 
-// The identity of an App Service is asked for at the address in the environment, directly: a proxy and an authority of the
-// manifest have no part in it. By a route that the manifest chose it is not asked for at all.
+// The identity of an App Service is requested directly at the address in the environment: the manifest's proxy and
+// authorities are not used. On a route that the manifest chose, it is not requested at all.
 func TestAzureStorageAppService(t *testing.T) {
 	w := newCloudWorld(t)
 	t.Setenv("IDENTITY_ENDPOINT", "http://identity.test:8081/msi/token")
@@ -136,7 +136,7 @@ func TestAzureStorageAppService(t *testing.T) {
 	wantRequests(t, led, 0)
 }
 
-// A Secret that holds nothing but the authority has the job's own identity log in there: at Microsoft's alone.
+// With a Secret that holds only the authority, the job's own identity logs in there: at Microsoft's authorities only.
 func TestAzureStorageAuthority(t *testing.T) {
 	to := auth.To("a.blob.core.windows.net")
 	for name, env := range map[string]map[string]string{

@@ -19,7 +19,7 @@ const (
 // maxHeaderBytes is the limit of an answer's header: far more than servers send, and far below net/http's 10 MiB.
 const maxHeaderBytes = 256 << 10
 
-// maxIdlePerHost matches the requests that one host gets at the same time.
+// maxIdlePerHost is the number of concurrent requests to one host.
 const maxIdlePerHost = 4
 
 // TransportOptions sets where an identity may be sent and how connections are made.
@@ -104,7 +104,7 @@ func outgoing(r *http.Request, userAgent string) *http.Request {
 	return out
 }
 
-// Withheld returns a *WithheldError if the identity is the environment's and the connections are not, else nil.
+// Withheld returns a *WithheldError if the identity comes from the environment but may not use the route, else nil.
 func (o TransportOptions) Withheld() error {
 	if o.Base == nil || !o.Identity.IsAmbient() {
 		return nil

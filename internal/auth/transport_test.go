@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// world is a network with servers that note what they are sent.
+// world is a network with servers that record the requests.
 type world struct {
 	*helmtest.Network
 	kit *helmtest.Kit
@@ -154,7 +154,7 @@ func TestCredentialsGoHomeOnly(t *testing.T) {
 			if tt.foreign {
 				ctx = Foreign(ctx)
 			}
-			// Whatever the caller put into these is not ours to send.
+			// Headers of the caller with these names must not be sent.
 			header := http.Header{"Authorization": {"Bearer canary"}, "Cookie": {"a=canary"}, "Referer": {"http://h/?canary"}}
 			body, err := get(t, w.transport(t, o), ctx, tt.url, header)
 			if err != nil {
