@@ -49,7 +49,7 @@ func TestPump(t *testing.T) {
 		}, whole)
 	})
 
-	// What was cut off is the network's fault, whatever the consumer makes of it.
+	// An error of the network counts, regardless of the consumer's error.
 	cut := errors.New("cut off")
 	broken := func() io.Reader { return io.MultiReader(strings.NewReader(content), iotest.ErrReader(cut)) }
 	refuse := errors.New("refused")
@@ -70,7 +70,7 @@ func TestPump(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return refuse }, is(refuse)) })
 }
 
-// TestPumpWritesWholePieces has a network that cuts what it carries as it likes.
+// TestPumpWritesWholePieces uses a network that delivers pieces of any size.
 func TestPumpWritesWholePieces(t *testing.T) {
 	content := strings.Repeat("x", 2*pieceBytes+1)
 	b := &Body{Ctx: t.Context(), Raw: iotest.HalfReader(strings.NewReader(content)), Left: 64 << 20}
@@ -83,7 +83,7 @@ func TestPumpWritesWholePieces(t *testing.T) {
 	}
 }
 
-// sizes is a writer that remembers how much it got each time.
+// sizes is a writer that records the size of each write.
 type sizes []int
 
 func (s *sizes) Write(b []byte) (int, error) {
@@ -91,7 +91,7 @@ func (s *sizes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestPumpHasBounds refuses what it reads after a byte, and looks at how much was transferred.
+// TestPumpHasBounds refuses the content after a byte, and checks how much was transferred.
 func TestPumpHasBounds(t *testing.T) {
 	r := &countingReader{}
 	b := &Body{Ctx: t.Context(), Raw: r, Left: 64 << 20}

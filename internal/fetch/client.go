@@ -25,7 +25,7 @@ type Sink interface {
 	Reset() error
 }
 
-// WatchedSink keeps the error of a sink apart from those of the network.
+// WatchedSink distinguishes the error of a sink from errors of the network.
 type WatchedSink struct {
 	Sink
 
@@ -46,7 +46,7 @@ func (w *WatchedSink) Reset() error {
 	return w.Err
 }
 
-// DefaultPerHost is how many transfers one host gets at the same time.
+// DefaultPerHost is the limit of concurrent transfers per host.
 const DefaultPerHost = 4
 
 // Config holds a Client's edges to the world.
@@ -72,7 +72,7 @@ type Client struct {
 	Config     Config
 	limit      *limiter
 	unresolved *unresolved
-	transports sync.Map // of http.RoundTripper, by what they are made of
+	transports sync.Map // of http.RoundTripper, by their options
 }
 
 // NewClient returns a Client.

@@ -34,12 +34,12 @@ func (e *StatusError) Finding() finding.Code { return finding.OfStatus(e.Code) }
 // Transient reports whether asking again may help.
 func (e *StatusError) Transient() bool { return finding.TransientStatus(e.Code) }
 
-// AuthFailure reports whether the server wants other credentials.
+// AuthFailure reports whether the server requires other credentials.
 func (e *StatusError) AuthFailure() bool {
 	return e.Code == http.StatusUnauthorized || e.Code == http.StatusForbidden
 }
 
-// RetryAfter is how long the server wants clients to wait, or 0.
+// RetryAfter returns the wait that the server requested, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
 // Hint returns advice for the user, or "".
@@ -63,7 +63,7 @@ const (
 	MaxErrorText = 500
 )
 
-// statusLine returns the status as the server words it, or as the standard does where it has no words.
+// statusLine returns the status with the server's text, or with the standard text if the server sends no text.
 func statusLine(r *http.Response, scrub func(string) string) string {
 	_, reason, _ := strings.Cut(r.Status, " ")
 	reason = finding.OneLine(scrub(reason), MaxReason)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A slot is always that of the host it was last moved to, and of no other.
+// A slot is always at the host it was last moved to, and at no other.
 func TestSlotMoves(t *testing.T) {
 	s := &Slot{limit: &limiter{perHost: 2}}
 	held := func() [2]int { return [2]int{len(s.limit.places("a")), len(s.limit.places("b"))} }

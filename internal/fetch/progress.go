@@ -24,7 +24,7 @@ func WithProgress(ctx context.Context, report func(Progress)) context.Context {
 	return context.WithValue(ctx, progressKey{}, report)
 }
 
-// Report calls the context's function, if there is one.
+// Report calls the context's function, if it has one.
 func Report(ctx context.Context, p Progress) {
 	if f, ok := ctx.Value(progressKey{}).(func(Progress)); ok && f != nil {
 		f(p)

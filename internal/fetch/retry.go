@@ -83,13 +83,13 @@ func timeLeft(ctx context.Context) time.Duration {
 
 // interrupted returns the error of a wait that was cut off, with the cause and the error before the wait.
 func interrupted(ctx context.Context, err error) error {
-	cause := EndOf(ctx) // is asked first: an interrupted run is not transient, whatever it waited for
+	cause := EndOf(ctx) // comes first: an interrupted run is not transient, for any wait
 	return &finding.Problem{
 		Class: finding.Retryable(Transient(cause)), Text: fmt.Sprintf("%v, after: %v", cause, err), Err: errors.Join(cause, err),
 	}
 }
 
-// requestedWait is how long the server wants clients to wait.
+// requestedWait returns the wait that the server requested.
 func requestedWait(err error) (time.Duration, bool) {
 	var e interface{ RetryAfter() time.Duration }
 	if !errors.As(err, &e) || e.RetryAfter() <= 0 {

@@ -84,8 +84,8 @@ func networkFailure(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// TransientRequest is for errors that are known to come from a request: there a connection that just ends is a network
-// failure, where it would be a broken file elsewhere.
+// TransientRequest is Transient for errors that come from a request: a connection that just ends is a network failure
+// there, while io.EOF from a file means that the file is broken.
 func TransientRequest(err error) bool {
 	return Transient(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || resetStream(err)
 }

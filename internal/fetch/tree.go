@@ -16,14 +16,14 @@ type Tree struct {
 	// if Unchanged, or if only the revision is of use.
 	Root     *os.Root
 	Revision string
-	Time     time.Time // of the commit; the zero time if there is none
+	Time     time.Time // of the commit; zero without a commit
 
 	// Unchanged reports that the source still has the revision that need not be fetched again.
 	Unchanged bool
 
 	Subject    string      // the first line of the commit's message
 	Signatures []Signature // that were verified
-	Verified   string      // whose signatures were verified, in several lines, as source-controller says it
+	Verified   string      // the verified signatures, in several lines, as in source-controller's message
 	Files      int
 	Warnings   []string // about submodules
 	Unread     []string // about files that have a say, or would be in the tree

@@ -42,7 +42,7 @@ func (u *unresolved) has(err error) bool {
 	return errors.As(err, &dns) && u.find(dns.Name) != nil
 }
 
-// remember takes the error of the last attempt.
+// remember records the error of the last attempt.
 func (u *unresolved) remember(err error) {
 	var dns *net.DNSError
 	if !errors.As(err, &dns) {

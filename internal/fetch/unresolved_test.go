@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestUnresolved looks a host up in every attempt of the first source, and not for the others. What ended for another reason, or was
-// better in the end, is not remembered.
+// TestUnresolved looks a host up in every attempt of the first source, but not for later sources. A host is not recorded if its
+// attempts ended for another reason, or succeeded in the end.
 func TestUnresolved(t *testing.T) {
 	lookedUp := 0
 	answer := func(int) error { return &net.DNSError{Err: "no such host", Name: "gone.test", IsNotFound: true} }

@@ -38,8 +38,8 @@ func NormalizeURL(raw string) (string, error) {
 // indexName is the file below the URL of a Helm repository.
 const indexName = "/index.yaml"
 
-// NamesIndex reports whether a URL is that of an index, instead of its directory. A path with escapes that
-// have to stay is left alone.
+// NamesIndex reports whether a URL is the URL of an index, instead of its directory. It is false for a path with
+// escapes that have to stay.
 func NamesIndex(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.RawPath == "" && strings.HasSuffix(strings.TrimRight(u.Path, "/"), indexName)
 }
