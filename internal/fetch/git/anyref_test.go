@@ -8,7 +8,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 )
 
-// H12: a name that does not say what it is means what Git makes of it.
+// H12: a name of unknown kind is resolved as Git resolves it.
 func TestAnyRef(t *testing.T) {
 	w := newGitWorld(t, "")
 	first := commit(t, w.git, "first", map[string]string{"a.txt": "1"})
@@ -46,7 +46,7 @@ func TestAnyRef(t *testing.T) {
 	}
 }
 
-// H11, H12: what leads nowhere has a hint where the repository knows one.
+// H11, H12: the error for a missing name has a hint if the repository has a similar one.
 func TestAnyRefErrors(t *testing.T) {
 	w := newGitWorld(t, "")
 	commit(t, w.git, "first", map[string]string{"a.txt": "1"})

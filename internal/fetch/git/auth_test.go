@@ -113,7 +113,7 @@ func TestGitTLS(t *testing.T) {
 	}
 }
 
-// Decision C5: what a server redirects to gets no credentials, and nothing goes from https to http.
+// Decision C5: the target of a redirect gets no credentials, and no redirect leads from https to http.
 func TestGitRedirects(t *testing.T) {
 	w := newGitWorld(t, "")
 	commit(t, w.git, "first", map[string]string{"a": "1"})

@@ -58,7 +58,7 @@ func BenchmarkGit(b *testing.B) {
 			}
 		})
 	}
-	// go-git's own clone: the limit of what it can leave out is the depth.
+	// go-git's own clone: it can leave out only the history.
 	b.Run("go-git clone", func(b *testing.B) {
 		http := &http.Client{Transport: &http.Transport{DialContext: network.Dial}}
 		client.InstallProtocol("http", githttp.NewClient(http))

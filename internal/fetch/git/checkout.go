@@ -160,12 +160,12 @@ func checkSparse(root *os.Root, dirs []string) error {
 	return nil
 }
 
-// checkout writes into a root, which nothing gets out of.
+// checkout writes files below a root, and never outside it.
 type checkout struct {
 	objects storer.EncodedObjectStorer
 	root    *os.Root
 	limits  Limits
-	links   bool // symbolic links are made, of those that stay inside
+	links   bool // symbolic links that stay inside are created
 
 	size    int64
 	files   int
@@ -226,7 +226,7 @@ func (k *checkout) file(name string, hash plumbing.Hash, mode os.FileMode) error
 	}
 	defer func() { _ = r.Close() }()
 	flag := os.O_TRUNC
-	if k.links { // nothing is written through one
+	if k.links { // no file is written through a link
 		flag = os.O_EXCL
 	}
 	f, err := k.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|flag, mode)

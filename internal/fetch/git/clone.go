@@ -24,7 +24,7 @@ type clone struct {
 
 	// Of a submodule, which may have submodules:
 
-	pinned  *gitTarget // what its parent names
+	pinned  *gitTarget // the commit that its parent names
 	depth   int
 	modules *int // counts them on all levels
 }
@@ -154,7 +154,7 @@ func (c *clone) open(ctx context.Context, login *Login) (gitConn, error) {
 type gitTarget struct {
 	Name   string        // refs/…, or empty
 	Full   bool          // the revision has the whole name
-	Object plumbing.Hash // what the name leads to; of an annotated tag not the commit
+	Object plumbing.Hash // the object of the name; of an annotated tag, the tag itself
 	Commit plumbing.Hash
 	// wants are the objects to request, with their history, if the commit itself cannot be requested.
 	wants []plumbing.Hash

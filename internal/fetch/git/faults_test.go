@@ -55,7 +55,7 @@ func TestGitCutShort(t *testing.T) {
 	}
 }
 
-// A server that says nothing is waited for until the context ends.
+// A silent server is waited for until the context ends.
 func TestGitSilence(t *testing.T) {
 	w := newGitWorld(t, "")
 	s, _ := w.ssh(t, "ssh.test:22", true)
@@ -82,7 +82,7 @@ func TestGitSilence(t *testing.T) {
 	}
 }
 
-// A server that goes away during the handshake is asked again.
+// After a server closes the connection during the handshake, the request is retried.
 func TestGitSSHGone(t *testing.T) {
 	w := newGitWorld(t, "")
 	s, _ := w.ssh(t, "ssh.test:22", true)

@@ -32,16 +32,16 @@ type Options struct {
 	Timeout       time.Duration // spec.timeout: of the whole clone, with its retries; 0 for no limit
 
 	RecurseSubmodules bool
-	// SparseCheckout are the directories that are wanted; nil is the whole repository. Where the server allows, nothing
-	// else is downloaded.
+	// SparseCheckout lists the wanted directories; nil is the whole repository. If the server allows it, only these are
+	// downloaded.
 	SparseCheckout []string
 	// Only lists the files and directories that are needed now, whether they exist or not; nil selects everything. It
 	// is for callers that look at a commit without keeping it. SparseCheckout is independent of it.
 	Only   []string
 	Verify *Verification
 
-	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is fetched.
-	// It does not count where something is to be verified.
+	// Unless is the revision of an existing artifact: if it is still current, nothing is fetched. It is ignored if the
+	// revision has to be verified.
 	Unless string
 	// TempDir is where the tree is written; empty is the system's directory for such.
 	TempDir string

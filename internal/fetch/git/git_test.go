@@ -271,7 +271,7 @@ func TestGitSparse(t *testing.T) {
 	}
 }
 
-// The pack of one directory must not hold the others' files.
+// The pack of one directory must not hold the files of other directories.
 func TestGitPartialDownload(t *testing.T) {
 	w := newGitWorld(t, "")
 	run(t, w.git, "config", "uploadpack.allowFilter", "true")

@@ -30,7 +30,7 @@ func treeEntry(t *testing.T, mode, name, hash string) string {
 	return mode + " " + name + "\x00" + string(raw)
 }
 
-// Nothing that a repository holds is written outside of the tree.
+// No entry of a repository is written outside of the tree.
 func TestGitHostileTrees(t *testing.T) {
 	w := newGitWorld(t, "")
 	commit(t, w.git, "first", map[string]string{"a": "evil"})

@@ -111,7 +111,7 @@ func (h *gitHTTP) advertisement(ctx context.Context, answer *http.Response, at *
 	return h.body(ctx, answer, at), nil
 }
 
-// Exchange follows no redirect: the server has had its chance to send us elsewhere.
+// Exchange follows no redirect: the server could have redirected the advertisement.
 func (h *gitHTTP) Exchange(ctx context.Context, request []byte) (io.ReadCloser, error) {
 	at := h.at(h.base, "/"+uploadPack)
 	answer, err := h.send(ctx, http.MethodPost, at, request)

@@ -103,8 +103,8 @@ func (c *clone) hasPacks(t *gitTarget) bool {
 	return ok && !slices.ContainsFunc(list.Packs, func(p aPack) bool { return !m.Cache.Holds(m.Scope, p.Digest) })
 }
 
-// recall puts the objects of a target into a store, if all of them are kept. A pack that is only half a repository does no
-// harm: it is looked into by hash.
+// recall puts the objects of a target into a store, if all of them are kept. A pack of a part of the repository does no
+// harm: objects are looked up by hash.
 func (c *clone) recall(ctx context.Context, store *gitStore, t *gitTarget) bool {
 	list, ok := c.keptPacks(t)
 	if !ok {

@@ -123,7 +123,7 @@ func TestGitPacks(t *testing.T) {
 	}
 }
 
-// Whatever a server sends is refused, or read: it does not end the program.
+// Any answer of a server is read or refused: it does not crash the program.
 func FuzzGitPack(f *testing.F) {
 	base := packObject{kind: packBlob, size: 10, content: []byte("0123456789")}
 	delta := append(append(number(10), number(10)...), 0x90, 10)
@@ -135,7 +135,7 @@ func FuzzGitPack(f *testing.F) {
 	})
 }
 
-// TestReferencesCut refuses a list of references that ends before its end is said: those that are missing may have been moved.
+// TestReferencesCut refuses a list of references without its end mark: the missing references may have been moved.
 func TestReferencesCut(t *testing.T) {
 	r := &gitRemote{scrub: func(s string) string { return s }}
 	line := strings.Repeat("1", 40) + " refs/heads/main\n"
@@ -148,7 +148,7 @@ func TestReferencesCut(t *testing.T) {
 	}
 }
 
-// TestPackets reads one packet: the digits before it say what it is, and how long.
+// TestPackets reads one packet: its first digits are its kind and its length.
 func TestPackets(t *testing.T) {
 	r := &gitRemote{scrub: func(s string) string { return s }}
 	for text, want := range map[string]struct {
@@ -170,8 +170,8 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestReferencesRead takes what a line says for what it is: a hash alone is no reference, and one without its name is no commit of
-// a tag.
+// TestReferencesRead parses lines strictly: a hash alone is not a reference, and a peeled hash without its tag is not the commit
+// of a tag.
 func TestReferencesRead(t *testing.T) {
 	r := &gitRemote{scrub: func(s string) string { return s }}
 	read := func(line string) ([]gitReference, error) {

@@ -226,7 +226,7 @@ func (r *gitRemote) command(name string) *packetWriter {
 	return q
 }
 
-// wantsCommits reports whether the server gives away commits that are not at the tip of a reference.
+// wantsCommits reports whether the server sends commits that are not at the tip of a reference.
 func (r *gitRemote) wantsCommits() bool {
 	_, reachable := r.caps["allow-reachable-sha1-in-want"]
 	return r.v2 || reachable

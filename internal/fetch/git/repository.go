@@ -19,8 +19,8 @@ import (
 // maxHeldObject is the size in bytes from which an object is streamed.
 const maxHeldObject = 1 << 20
 
-// openRepository opens the repository of a working tree, also of one of `git worktree add`. Nothing in it is waited for: the
-// index, a reference or an object that is a pipe or a device is an error.
+// openRepository opens the repository of a working tree, also of one of `git worktree add`. It does not wait for pipes or
+// devices: an index, a reference or an object that is one is an error.
 func openRepository(top string) (*git.Repository, error) {
 	repo, err := openStorage(top)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestOpenRevision reads what a real Git committed: modes, links that stay inside, and nothing of what leads out.
+// TestOpenRevision reads a commit made by a real Git: modes, links that stay inside, and no links that lead out.
 func TestOpenRevision(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) {

@@ -115,7 +115,7 @@ func (d contextDialer) DialContext(ctx context.Context, network, addr string) (n
 	return d(ctx, network, addr)
 }
 
-// readKnownHosts goes through a file because the knownhosts package reads nothing else.
+// readKnownHosts writes the text to a file because the knownhosts package only reads files.
 func readKnownHosts(dir string, text []byte) (ssh.HostKeyCallback, error) {
 	f, err := os.CreateTemp(dir, "helmsrc-known-hosts-*")
 	if err != nil {

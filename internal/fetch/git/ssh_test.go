@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// payload is what a commit would be without its signature.
+// payload is the text of a commit without its signature.
 type payload string
 
 func (p payload) EncodeWithoutSignature(o plumbing.EncodedObject) error {
@@ -28,7 +28,7 @@ func (p payload) EncodeWithoutSignature(o plumbing.EncodedObject) error {
 	return err
 }
 
-// sshsig signs as ssh-keygen -Y sign would, with whatever namespace, hash and algorithm.
+// sshsig signs as ssh-keygen -Y sign would, with any namespace, hash and algorithm.
 func sshsig(t *testing.T, signer ssh.Signer, namespace, hashName, algorithm string, of payload) string {
 	t.Helper()
 	h := map[string]func() hash.Hash{"sha512": sha512.New, "sha1": sha1.New}[hashName]()

@@ -202,7 +202,7 @@ func (s *gitStore) index(ctx context.Context, f *os.File) error {
 	}
 	base := filepath.Join(s.dir, "objects", "pack", "pack-"+checksum.String())
 	if _, err := os.Lstat(base + ".pack"); err == nil {
-		return nil // it came from the cache, without another one that is needed
+		return nil // it came from the cache, without a pack that it needs
 	}
 	if err := writeIndex(base+".idx", index); err != nil {
 		return err

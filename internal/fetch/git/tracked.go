@@ -13,13 +13,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// maxIndexBytes is the largest index whose entries are looked at one by one: that of some 600,000 files.
+// maxIndexBytes is the largest index that is decoded: the index of some 600,000 files.
 const maxIndexBytes = 64 << 20
 
-// Tracked reports whether the repository around a path, if there is one, has the path or a file below it in its index: a checkout
-// has brought it then. Upper and lower case are the same, as on the file systems where they are. A path that is not there
-// is not tracked. Without an index nothing is tracked, nor with a file in its place that does not hold the path's name; one of more
-// than 64 MiB that may hold the name tracks it. An error is about an index that cannot be opened.
+// Tracked reports whether the repository around a path, if any, has the path or a file below it in its index: a checkout created it
+// then. Case is ignored, because some file systems ignore it. A path that does not exist is not tracked, nor is any path without an
+// index, or with a file in its place that does not hold the path's name; an index of more than 64 MiB that may hold the name tracks
+// it. The error is about an index that cannot be opened.
 func Tracked(name string) (bool, error) {
 	real, err := filepath.EvalSymlinks(name)
 	if err == nil {

@@ -37,7 +37,7 @@ func TestTracked(t *testing.T) {
 			t.Errorf("Tracked(%s) = %v, %v, want %v", name, got, err, want)
 		}
 	}
-	// What Git keeps elsewhere, for a worktree or a submodule.
+	// A worktree or a submodule keeps its Git directory in another place.
 	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
 	if err := os.Rename(filepath.Join(dir, ".git"), elsewhere); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestTracked(t *testing.T) {
 			t.Errorf("with an index elsewhere Tracked(%s) = %v, %v", name, got, err)
 		}
 	}
-	// What says nothing is an error, and not taken for no.
+	// An unreadable Git directory is an error, and not taken for no.
 	for what, text := range map[string]string{"no place": "x", "nowhere": "gitdir: nowhere"} {
 		if err := os.WriteFile(filepath.Join(dir, ".git"), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestTracked(t *testing.T) {
 	}
 }
 
-// An index that is too large to be looked at entry by entry counts as one that tracks what it mentions.
+// An index that is too large to be decoded counts as tracking the names that it mentions.
 func TestTrackedInLargeIndex(t *testing.T) {
 	for name, tt := range map[string]struct {
 		version   byte

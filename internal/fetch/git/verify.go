@@ -30,7 +30,7 @@ type Verification struct {
 	Keys map[string][]byte
 }
 
-// A VerificationError reports that a signature is not there, or not by a key that is trusted.
+// A VerificationError reports that a signature is missing, or not by a trusted key.
 type VerificationError struct {
 	finding.Problem
 	Reason  string // of the condition, as source-controller has it
@@ -111,7 +111,7 @@ func (k *gitKeys) checkTag(store *gitStore, target *gitTarget) (fetch.Signature,
 	if err != nil {
 		return fetch.Signature{}, err
 	}
-	// A tag is signed together with its own name: that of another one may have been moved here.
+	// A tag is signed together with its own name: a signed tag of another name may have been moved here.
 	if tag.Name != name {
 		return fetch.Signature{}, unverified("InvalidTagSignature",
 			"signature verification of tag '%s' failed: it is signed as tag '%s'", full, finding.OneLine(tag.Name, fetch.MaxReason))
@@ -199,7 +199,7 @@ func (k *gitKeys) verify(signature string, of signed) (id, format string, err er
 	return signer.PrimaryKey.KeyIdString(), formatPGP, nil
 }
 
-// sshBlob is a signature as the SSHSIG format has it, after its magic word.
+// sshBlob is a signature in the SSHSIG format, after its magic word.
 type sshBlob struct {
 	Version   uint32
 	PublicKey []byte

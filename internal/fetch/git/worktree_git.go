@@ -300,7 +300,7 @@ func (w *worktree) userPatterns(repo *git.Repository) ([]gitignore.Pattern, erro
 	var patterns []gitignore.Pattern
 	for _, name := range w.globalIgnore(repo) {
 		if name == os.DevNull {
-			continue // nothing is wanted
+			continue // no pattern is needed
 		}
 		var err error
 		if patterns, err = w.addPatterns(patterns, name, file.Open); err != nil {

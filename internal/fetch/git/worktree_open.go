@@ -197,7 +197,7 @@ func (w *worktree) copy(repo *git.Repository) (*gitHead, error) {
 	return status.head, nil
 }
 
-// whole reports whether nothing of the commit is missing.
+// whole reports whether no file of the commit is missing.
 func (w *worktree) whole(head *gitHead, copied map[string]bool) bool {
 	for name := range head.files {
 		if !copied[name] && !w.skips(name) {

@@ -103,7 +103,7 @@ func TestWorktreeClean(t *testing.T) {
 	}
 }
 
-// Git itself says which files belong to a working tree.
+// Git itself lists the files that belong to a working tree.
 func TestWorktreeFiles(t *testing.T) {
 	g := newWorktree(t)
 	for name, content := range map[string]string{
