@@ -28,7 +28,7 @@ type blob struct {
 	desc  ocispec.Descriptor
 	dst   fetch.Sink
 	limit int64
-	also  digest.Digest // what an index says the digest is, if that is of another algorithm
+	also  digest.Digest // the digest in an index, if it is of another algorithm
 }
 
 func (o *Namespace) blob(ctx context.Context, m *Manifest, b *blob) error {
@@ -96,9 +96,9 @@ func (b *blob) check(in *fetch.Body, r io.Reader) error {
 	return nil
 }
 
-// Archive downloads an archive that an entry of an HTTP index keeps in a registry: ref is oci://host/repository, with
-// a tag, a digest, or neither, in which case the version is the tag. The options' TLS settings are for that registry.
-// A want that is not empty is what the index says the archive's digest is.
+// Archive downloads an archive that an entry of an HTTP index keeps in a registry: ref is oci://host/repository, with a
+// tag, a digest, or neither, in which case the version is the tag. The options' TLS settings are for that registry. If
+// want is not empty, it is the digest of the archive in the index, and is compared.
 func (c *Client) Archive(ctx context.Context, ref, version string, want digest.Digest, o Options, dst fetch.Sink, limit int64) (*Manifest, error) {
 	repo, m, err := c.pinReference(ctx, ref, version, o)
 	if err != nil {
@@ -118,8 +118,8 @@ func (c *Client) Archive(ctx context.Context, ref, version string, want digest.D
 	return m, nil
 }
 
-// Candidate downloads the archive of a candidate whose index entry points at a registry. What the index says of its
-// digest is treated as the policy says.
+// Candidate downloads the archive of a candidate whose index entry points at a registry. The policy decides whether a
+// different digest in the index is an error, a warning, or ignored.
 func (c *Client) Candidate(ctx context.Context, cand resolve.Candidate, policy fetch.DigestPolicy, o Options, dst fetch.Sink, limit int64) error {
 	want := fetch.CandidateDigest(ctx, cand, policy)
 	_, err := c.Archive(ctx, cand.URLs[0], cand.Version, want, o, dst, limit)
@@ -131,7 +131,7 @@ func (c *Client) Candidate(ctx context.Context, cand resolve.Candidate, policy f
 	return err
 }
 
-// pinReference opens the registry of a reference, and asks what it names. It warns of a login that is withheld.
+// pinReference opens the registry of a reference, and resolves the reference. It warns of a login that is withheld.
 func (c *Client) pinReference(ctx context.Context, ref, version string, o Options) (*Namespace, *Manifest, error) {
 	name, err := parseReference(ref)
 	if err != nil {
@@ -157,7 +157,7 @@ func (c *Client) pinReference(ctx context.Context, ref, version string, o Option
 	return repo, m, err
 }
 
-// parseReference returns host, repository and, if there is one, tag or digest.
+// parseReference returns host, repository and, if given, tag or digest.
 func parseReference(raw string) (registry.Reference, error) {
 	refuse := func(reason string) (registry.Reference, error) {
 		return registry.Reference{}, invalidURL(raw, reason, "")

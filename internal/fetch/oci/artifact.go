@@ -13,10 +13,10 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxIndexDepth is how many indexes may lie in each other. Those that are pushed have one.
+// maxIndexDepth is how deep indexes may be nested. Clients push a single level.
 const maxIndexDepth = 3
 
-// An Artifact is what a digest names, or the manifest that is taken of the index that it names.
+// An Artifact is the manifest of a digest, or the manifest that is selected from the index of a digest.
 type Artifact struct {
 	Digest      digest.Digest // of the manifest
 	Annotations map[string]string
@@ -27,7 +27,7 @@ type Artifact struct {
 // IsChart reports whether it is a Helm chart by its config.
 func (a *Artifact) IsChart() bool { return a.Config == HelmConfigType }
 
-// ParseDigest reads spec.ref.digest. The errors are those that source-controller shows.
+// ParseDigest parses spec.ref.digest. The errors have source-controller's texts.
 func ParseDigest(text string) (digest.Digest, error) {
 	algorithm, hex, ok := strings.Cut(text, ":")
 	if !ok || algorithm == "" || hex == "" {
@@ -46,8 +46,8 @@ func ParseDigest(text string) (digest.Digest, error) {
 	return digest.Parse(text)
 }
 
-// Manifest gets what a digest names. Of an index it takes the manifest for linux/amd64, as Flux does; without one, the
-// only manifest in it that is a Helm chart. The error matches [ErrUnparsable] if that is no manifest.
+// Manifest downloads the manifest of a digest. From an index it selects the manifest for linux/amd64, as Flux does; without
+// one, the only manifest in it that is a Helm chart. The error matches [ErrUnparsable] if the content is not a manifest.
 func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, error) {
 	a := &Artifact{}
 	err := r.operation(ctx, func(ctx context.Context, x *exchange) error { return x.artifact(ctx, d, a, 0) })
@@ -57,8 +57,8 @@ func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, 
 	return a, nil
 }
 
-// Pin is Digest for those who are about to get the manifest anyhow: it comes with the digest. It is nil where more than
-// one answer is needed, or where what came cannot be read, which Manifest then reports.
+// Pin is Digest for callers that need the manifest too: one request gets both. The artifact is nil if more than one
+// request is needed, or if the content is not a manifest, which Manifest then reports.
 func (r *Repository) Pin(ctx context.Context, tag string) (found digest.Digest, a *Artifact, err error) {
 	if err := CheckTag(tag); err != nil {
 		return "", nil, err
@@ -78,7 +78,7 @@ func (r *Repository) Pin(ctx context.Context, tag string) (found digest.Digest, 
 	return found, a, err
 }
 
-// artifact fills in what is at the end of the way from a digest.
+// artifact fills in the manifest of a digest, through indexes.
 func (x *exchange) artifact(ctx context.Context, d digest.Digest, a *Artifact, depth int) error {
 	doc, err := x.document(ctx, d)
 	switch {
@@ -101,7 +101,7 @@ func (x *exchange) artifact(ctx context.Context, d digest.Digest, a *Artifact, d
 	return x.artifact(ctx, child, a, depth+1)
 }
 
-// isDefaultPlatform is true of what Flux takes out of an index. A manifest that names no platform counts as for it.
+// isDefaultPlatform reports whether Flux selects the manifest from an index. A manifest without a platform counts, too.
 func isDefaultPlatform(d ocispec.Descriptor) bool {
 	return d.Platform == nil || d.Platform.OS == "linux" && d.Platform.Architecture == "amd64"
 }
@@ -148,7 +148,7 @@ func (a *Artifact) fill(d digest.Digest, doc *manifestDocument) {
 // A LayerError reports that an artifact has no layer of the selected media type, or that it is too large.
 type LayerError struct{ finding.Problem }
 
-// unusableLayer says what is wrong, and what there is if that is not "".
+// unusableLayer returns an error with a hint at the existing layers; the hint may be "".
 func unusableLayer(text, hint string) error {
 	return &LayerError{finding.Problem{Code: finding.UnusableLayer, Text: text, Advice: hint}}
 }
@@ -160,8 +160,8 @@ type Layer struct {
 	First string
 }
 
-// Layer is the first layer of a media type or, if that is empty, the first of all; of a Helm chart it is then the
-// chart, whatever comes before it. An error is a [*LayerError].
+// Layer returns the first layer of a media type. With an empty type it returns the first layer or, of a Helm chart, the
+// layer with the chart. An error is a [*LayerError].
 func (a *Artifact) Layer(mediaType string) (*Layer, error) {
 	if len(a.Layers) == 0 {
 		return nil, unusableLayer("no layers found in artifact", "")
@@ -185,7 +185,7 @@ func (a *Artifact) Layer(mediaType string) (*Layer, error) {
 	return layer, nil
 }
 
-// index is that of the layer, or -1 if no layer has the media type.
+// index returns the index of the layer, or -1 if no layer has the media type.
 func (a *Artifact) index(mediaType string) int {
 	first := func(types ...string) int {
 		return slices.IndexFunc(a.Layers, func(d ocispec.Descriptor) bool { return slices.Contains(types, d.MediaType) })

@@ -165,7 +165,7 @@ func TestOCITokenServerWithPrivateCA(t *testing.T) {
 	}
 }
 
-// A registry whose blobs are in a store on another host, and one that lies about where they are.
+// A registry whose blobs are in a store on another host, and a registry whose redirects are wrong.
 func TestOCIRedirects(t *testing.T) {
 	const charts = "-- registry/charts --\ncharts/podinfo 6.7.1\n-- registry/auth.json --\n" + `{"token": "alice:canary-token"}` + "\n-- repo/x.txt --\nhello\n"
 	open := func(t *testing.T, redirect string) (*helmtest.World, *oci.Namespace) {
@@ -178,7 +178,7 @@ func TestOCIRedirects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What the store holds is what the registry holds.
+		// The store holds the same bytes as the registry.
 		plainWorld := registries(t, "-- registry/charts --\ncharts/podinfo 6.7.1\n")
 		_, archive, err := pull(t, openOCI(t, ociClient(t, plainWorld), "oci://registry.test/charts", plain), "podinfo", "6.7.1")
 		if err != nil {

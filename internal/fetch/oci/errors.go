@@ -23,7 +23,7 @@ type RegistryError struct {
 	*fetch.StatusError
 	Codes  []string // as the distribution specification has them, if it has any
 	Reason string   // the registry's own words, may be empty
-	What   string   // what there is not: "repository", "tag", "manifest", "blob", or empty
+	What   string   // the missing object: "repository", "tag", "manifest", "blob", or empty
 }
 
 func (e *RegistryError) Error() string {
@@ -37,7 +37,7 @@ func (e *RegistryError) Error() string {
 	return text
 }
 
-// Unwrap returns the answer without what is special about registries.
+// Unwrap returns the answer as a plain HTTP error.
 func (e *RegistryError) Unwrap() error { return e.StatusError }
 
 // Is makes a 404 an fs.ErrNotExist.
@@ -45,10 +45,10 @@ func (e *RegistryError) Is(target error) bool {
 	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
 }
 
-// ErrUnparsable is behind the error of what is no manifest at all.
+// ErrUnparsable is matched by errors about content that is not a manifest at all.
 var ErrUnparsable = errors.New("no manifest")
 
-// noChart says that something in a registry is no chart, and what it may be instead, if that is known.
+// noChart reports that an artifact in a registry is not a chart. The hint at its real type may be empty.
 func noChart(text, hint string) error {
 	return &finding.Problem{Code: finding.InvalidArchive, Class: finding.Lasting, Text: text, Advice: hint}
 }
@@ -66,7 +66,7 @@ func (x *exchange) registryError(ctx context.Context, answer *http.Response, sni
 	return e
 }
 
-// scrubber takes out of a text from outside what the registry was shown, and what a redirect was signed with.
+// scrubber removes the registry's credentials from a text from outside, and the signature in the URL of a redirect.
 func (x *exchange) scrubber(at *url.URL) func(string) string {
 	return func(text string) string {
 		if s, ok := x.oci.transport.(interface{ Scrub(string) string }); ok {
@@ -76,7 +76,7 @@ func (x *exchange) scrubber(at *url.URL) func(string) string {
 	}
 }
 
-// missing returns what a 404 is about. Some registries have one code for all, or none.
+// missing returns the kind of object that a 404 is about. Some registries have one code for all, or no code.
 func missing(codes []string, urlPath string) string {
 	switch {
 	case slices.Contains(codes, "NAME_UNKNOWN"), slices.Contains(codes, "NAME_INVALID"):
@@ -150,7 +150,7 @@ func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 // requestError describes a request for u that got no answer from where it was redirected to.
 func (x *exchange) requestError(ctx context.Context, u, at *url.URL, err error) error {
 	if proxy := (*auth.ProxyError)(nil); errors.As(err, &proxy) && x.oci.options.Proxy != nil {
-		// The proxy is one that the object names: an [auth.ProxyError] would point to the environment.
+		// The object names the proxy: an [auth.ProxyError] would point to the environment.
 		own := &finding.Problem{Class: finding.Retryable(finding.TransientStatus(proxy.Code)), Text: err.Error()}
 		if proxy.Code == http.StatusProxyAuthRequired {
 			own.Advice = finding.ProxyLoginRefused

@@ -28,7 +28,7 @@ const maxMetadataBytes = 4 << 20
 const headerContentDigest = "Docker-Content-Digest"
 
 // An exchange is one operation on one repository of a registry. It is the HTTP client of the client library: it
-// retries, follows redirects, bounds what is read, watches over progress, and hands over only answers with status 200,
+// retries, follows redirects, bounds the bytes read, watches over progress, and returns only answers with status 200,
 // in a form that the library cannot misread.
 type exchange struct {
 	oci   *endpoint
@@ -36,18 +36,18 @@ type exchange struct {
 	chart string
 	slot  *fetch.Slot
 
-	// stream is for blobs: the body is passed on as it arrives, and what surrounds the call retries.
+	// stream is for blobs: the body is passed on as it arrives, and the caller retries.
 	stream bool
 	ctx    context.Context // of the attempt, for stream
 	// page is called before each request, which it may refuse.
 	page func(*url.URL) error
-	// digest is that of the last manifest.
+	// digest is the digest of the last manifest.
 	digest digest.Digest
 	// failure is the last request's.
 	failure error
 }
 
-// operation runs what on a repository, in one slot.
+// operation runs a function on a repository, in one slot.
 func (o *endpoint) operation(ctx context.Context, ref registry.Reference, chart string, what func(*exchange) error) error {
 	s := o.client.NewSlot()
 	defer s.Free()
@@ -143,7 +143,7 @@ func (x *exchange) metadata(ctx context.Context, r *http.Request) (*http.Respons
 	}, nil
 }
 
-// contentType is always one that the library can read. What a manifest is, it says itself.
+// contentType returns a type that the library can parse. The type of a manifest is in its content.
 func contentType(answer *http.Response) string {
 	kind, _, err := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if err != nil || kind == "" {
@@ -177,7 +177,7 @@ func (x *exchange) roundTrip(ctx context.Context, r *http.Request, at *url.URL) 
 	return answer, nil
 }
 
-// progressWatch ends a context when nothing happens for too long.
+// progressWatch ends a context if no bytes arrive for too long.
 type progressWatch struct {
 	limit  time.Duration
 	timer  *time.Timer
@@ -220,7 +220,7 @@ func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, er
 	asked := u.Path[strings.LastIndex(u.Path, "/")+1:]
 	var got digest.Digest
 	for _, want := range []string{asked, named} {
-		// A tag is no digest, and a header need not be one: what cannot be compared is left out.
+		// A tag is not a digest, and a header need not be one: such values are not compared.
 		d, err := digest.Parse(want)
 		if err != nil {
 			continue
@@ -235,7 +235,7 @@ func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, er
 
 var errSize = errors.New("it has another size than its manifest says")
 
-// notPromised says that a registry serves something else than it has promised. It would do so again.
+// notPromised reports that the content from a registry does not match its digest. A retry would not help.
 func notPromised(what string, err error) error {
 	return &finding.Problem{
 		Code: finding.DigestMismatch, Class: finding.Untrusted | finding.Lasting, Text: fmt.Sprintf("%s has the wrong content: %v", what, err), Err: err,

@@ -13,7 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/helmtest"
 )
 
-// counter counts the requests that a server has at once.
+// counter counts the concurrent requests at a server.
 type counter struct {
 	mu        sync.Mutex
 	now, most int
@@ -34,8 +34,8 @@ func (c *counter) count(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// TestTokensPerHost asks three registries, of which it is known what they want, for many repositories at once. All send to
-// one token server, which holds its answers back.
+// TestTokensPerHost sends requests for many repositories to three registries with known challenges. All use one token
+// server, which holds its answers back.
 func TestTokensPerHost(t *testing.T) {
 	w := helmtest.NewWorld(nil)
 	t.Cleanup(w.Close)
@@ -93,7 +93,7 @@ func TestTokensPerHost(t *testing.T) {
 		}
 	}
 	<-full
-	// Others are served meanwhile. These requests are the time in which more would have come to the token server.
+	// Other requests are served meanwhile. They are the time in which more would have arrived at the token server.
 	other := openOCI(t, client, "oci://other.test/charts", plain)
 	for range 20 {
 		if _, err := other.Tags(t.Context(), "podinfo"); err != nil {

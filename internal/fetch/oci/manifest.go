@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// The media types of what may be in a registry under a chart's name.
+// The media types of artifacts that a registry may have under a chart's name.
 const (
 	HelmConfigType     = "application/vnd.cncf.helm.config.v1+json"
 	HelmChartType      = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
@@ -41,7 +41,7 @@ type Manifest struct {
 	Ref        string        // oci://host/repository:version, or @digest
 	Repository string        // host/repository
 	Tag        string        // as the registry has it; empty if it was requested by digest
-	Digest     digest.Digest // of what the tag names: the chart's manifest, or an image index that lists it
+	Digest     digest.Digest // of the tag: the chart's manifest, or an image index that lists it
 	Chart      digest.Digest // of the chart's manifest
 
 	Annotations map[string]string   // of the chart's manifest
@@ -55,7 +55,7 @@ type Manifest struct {
 // Version is the tag as a version: a tag cannot contain a "+", and Helm writes "_" instead.
 func (m *Manifest) Version() string { return strings.ReplaceAll(m.Tag, "_", "+") }
 
-// Pin asks the registry once what a version of a chart is. The version's "+" is a "_" in the tag.
+// Pin requests the manifest of a chart's version, once. The version's "+" is a "_" in the tag.
 func (o *Namespace) Pin(ctx context.Context, chart, version string) (*Manifest, error) {
 	ref, err := o.repository(chart)
 	if err == nil {
@@ -88,7 +88,7 @@ func (o *Namespace) pin(ctx context.Context, ref registry.Reference, chart, show
 	return m, nil
 }
 
-// pin fills in what the reference names.
+// pin fills in the manifest of the reference.
 func (x *exchange) pin(ctx context.Context, m *Manifest) error {
 	content, err := x.manifest(ctx, x.ref.Reference)
 	if err != nil {
@@ -134,14 +134,14 @@ func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	if doc, err := parseManifest(content); err == nil && doc.refers() { // what another server said stays on no disk
+	if doc, err := parseManifest(content); err == nil && doc.refers() { // other answers are not written to disk
 		x.rememberManifest(reference, content)
 	}
 	return content, nil
 }
 
-// pinChild chooses the first manifest of an image index that is a chart. Those that say so are looked at first, then
-// linux/amd64's, which is what Flux takes of an index, then the others in their order.
+// pinChild selects the first manifest of an image index that is a chart. Manifests with the type of a chart come first,
+// then the one for linux/amd64, which Flux selects from an index, then the rest in their order.
 func (x *exchange) pinChild(ctx context.Context, m *Manifest, index *manifestDocument) error {
 	err := noChart("the image index lists no manifest", "")
 	for i, child := range index.candidates() {
@@ -230,7 +230,7 @@ func (d *manifestDocument) candidates() []ocispec.Descriptor {
 	return children
 }
 
-// fill takes over what a chart's manifest says, if it is one.
+// fill copies the fields of a chart's manifest. Other manifests are an error.
 func (m *Manifest) fill(doc *manifestDocument) error {
 	if doc.Config == nil || doc.Config.MediaType != HelmConfigType {
 		return notAChart(doc.Config)
@@ -258,7 +258,7 @@ func (m *Manifest) fill(doc *manifestDocument) error {
 	return nil
 }
 
-// notAChart names what is there instead.
+// notAChart returns an error that names the real type of the artifact.
 func notAChart(config *ocispec.Descriptor) error {
 	const text = "could not load config with mediatype " + HelmConfigType
 	kind := ""

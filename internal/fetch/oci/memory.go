@@ -5,8 +5,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// The kinds of answers that outlive a run. Manifests that are pinned by digest need no request then; lists of tags, and what
-// a tag names, are only for runs that open no connection.
+// The kinds of answers that outlive a run. Manifests that are pinned by digest need no request then; lists of tags, and the
+// digests of tags, are only for runs that open no connection.
 const (
 	keptTags     = "tags"
 	keptTag      = "tag"
@@ -46,7 +46,7 @@ func (x *exchange) rememberTag(tag string, d digest.Digest) {
 	x.memory().Remember(keptTag, x.reference(":"+tag), d)
 }
 
-// rememberedTag is what a tag named in the last run that asked.
+// rememberedTag returns the digest of a tag in the last run that requested it.
 func (x *exchange) rememberedTag(tag string) (d digest.Digest, err error) {
 	m := x.memory()
 	if !m.Recall(keptTag, x.reference(":"+tag), &d) {

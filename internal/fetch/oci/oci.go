@@ -33,7 +33,7 @@ type Options struct {
 	Logins     auth.Logins    // nil is anonymous
 	Insecure   bool           // plain HTTP
 	NoProgress time.Duration  // 0 is defaultNoProgress
-	Memory     cache.Memory   // of what the registry says
+	Memory     cache.Memory   // of the registry's answers
 	Write      bool           // requests the right to write
 
 	// Only OCIRepositories have the rest.
@@ -49,7 +49,7 @@ func (o Options) scheme() string {
 	return "https"
 }
 
-// An endpoint is a registry with the settings of what is in it. It is safe for use by many goroutines.
+// An endpoint is a registry with the settings of its repositories. It is safe for concurrent use.
 type endpoint struct {
 	client    *Client
 	name      registry.Reference // host as it was written and, without a chart, the namespace
@@ -74,12 +74,12 @@ func (c *Client) open(name registry.Reference, o Options) *endpoint {
 	if o.NoProgress <= 0 {
 		o.NoProgress = defaultNoProgress
 	}
-	// The library knows that docker.io is served elsewhere; Docker Hub's other names serve themselves.
+	// The library knows the API host of docker.io; Docker Hub's other names serve the API themselves.
 	origin := &url.URL{Scheme: o.scheme(), Host: name.Host()}
 	return &endpoint{client: c, name: name, origin: origin, options: o, transport: c.registryTransport(origin, o)}
 }
 
-// invalidURL says that a URL is not one of a registry, and why if that is not "".
+// invalidURL reports that a URL is not the URL of a registry, with a reason that may be "".
 func invalidURL(raw, reason, hint string) error {
 	text := "invalid OCI registry URL: " + auth.RedactURL(raw)
 	if reason != "" {
@@ -133,10 +133,10 @@ func namespaceHint(name string) string {
 	return ""
 }
 
-// Host is the registry's host and port, as the URL names it.
+// Host returns the registry's host and port, as in the URL.
 func (o *Namespace) Host() string { return o.name.Registry }
 
-// Retry tries again what failed for a reason that may pass.
+// Retry tries again after transient failures.
 func (o *endpoint) Retry(ctx context.Context, try func(context.Context) error) error {
 	return o.client.Retry(ctx, try)
 }
@@ -144,7 +144,7 @@ func (o *endpoint) Retry(ctx context.Context, try func(context.Context) error) e
 // Insecure reports whether the registry is reached over plain HTTP.
 func (o *endpoint) Insecure() bool { return o.options.Insecure }
 
-// Transport logs in to this registry, and only to this one. It bounds nothing.
+// Transport returns a transport that logs in to this registry only. It bounds nothing.
 func (o *endpoint) Transport() http.RoundTripper { return o.transport }
 
 // repository returns where a chart is, by the name in spec.chart.
@@ -159,22 +159,22 @@ func (o *Namespace) repository(chart string) (registry.Reference, error) {
 
 var errRepositoryName = errors.New("not the name of a repository")
 
-// Client is what all registries of a run share: a client, and tokens and connections, one set for all repositories with
-// the same credentials and TLS settings. It is safe for use by many goroutines.
+// Client is shared by all registries of a run: a client, and tokens and connections, one set for all repositories with
+// the same credentials and TLS settings. It is safe for concurrent use.
 type Client struct {
 	*fetch.Client
 
 	tokens     *auth.Tokens
-	transports sync.Map // of http.RoundTripper, by what they are made of
+	transports sync.Map // of http.RoundTripper, by their options
 }
 
-// NewClient returns a client for registries. It shares limits, and what else a run has once, with c.
+// NewClient returns a client for registries. It shares the limits and the other state of a run with c.
 func NewClient(c *fetch.Client) *Client {
 	return &Client{Client: c, tokens: auth.NewTokens(c.Config.Now)}
 }
 
 // registryTransport returns the transport to a registry. Repositories with the same credentials and TLS settings share
-// it: connections, tokens and what is known of the registry.
+// it, with its connections, its tokens and the challenge of the registry.
 func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper {
 	options := auth.RegistryOptions{
 		TransportOptions: c.Connect(o.Identity, o.Proxy), Logins: o.Logins, Tokens: c.tokens, Write: o.Write,
@@ -189,7 +189,7 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 	return t.(http.RoundTripper)
 }
 
-// CloseIdleConnections closes the connections that no transfer uses, those of the Client among them.
+// CloseIdleConnections closes the idle connections, also those of the fetch.Client.
 func (c *Client) CloseIdleConnections() {
 	c.Client.CloseIdleConnections()
 	for _, t := range c.transports.Range {
@@ -199,12 +199,12 @@ func (c *Client) CloseIdleConnections() {
 	}
 }
 
-// login asks again what the registry was shown, for a hint.
+// login returns the login that the registry has received, for a hint.
 func (o *endpoint) login(ctx context.Context, repository string) auth.Login {
 	return auth.ShownBy(ctx, o.transport, repository)
 }
 
-// Shown is what the registry is shown for a chart, by the name in spec.chart.
+// Shown returns the login that the registry receives for a chart, by the name in spec.chart.
 func (o *Namespace) Shown(ctx context.Context, chart string) auth.Login {
 	ref, err := o.repository(chart)
 	if err != nil {

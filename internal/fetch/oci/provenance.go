@@ -6,7 +6,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// ProvenanceFile downloads a pinned chart's provenance file into dst. If it has none, the error matches fs.ErrNotExist.
+// ProvenanceFile downloads a pinned chart's provenance file into dst. If the file is missing, the error matches fs.ErrNotExist.
 func (o *Namespace) ProvenanceFile(ctx context.Context, m *Manifest, dst fetch.Sink) error {
 	if m.Provenance == nil {
 		return fetch.NoProvenance(m.file() + fetch.ProvenanceSuffix)
@@ -26,7 +26,7 @@ func (c *Client) Provenance(ctx context.Context, ref, version string, o Options,
 	return repo.ProvenanceFile(ctx, m, dst)
 }
 
-// Provenance downloads the provenance file in an artifact into dst. If it has none, the error matches fs.ErrNotExist.
+// Provenance downloads the provenance file in an artifact into dst. If the file is missing, the error matches fs.ErrNotExist.
 func (r *Repository) Provenance(ctx context.Context, a *Artifact, dst fetch.Sink) error {
 	file := r.shown + "@" + a.Digest.String() + fetch.ProvenanceSuffix
 	layer, err := a.Layer(HelmProvenanceType)

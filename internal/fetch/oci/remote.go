@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// Remote is a chart's repository as the client library has it, to copy what is in it. A refusal is a *RegistryError.
+// Remote returns a chart's repository as a type of the client library, to copy its contents. A refusal is a *RegistryError.
 func (o *Namespace) Remote(chart string) (*remote.Repository, error) {
 	ref, err := o.repository(chart)
 	if err != nil {
@@ -31,15 +31,15 @@ func (o *endpoint) remote(ref registry.Reference) *remote.Repository {
 	}
 }
 
-// copying is the HTTP client of a copy. The library asks whether a registry has something or knows a request, and has to see
-// what the registry answers then; anything else is an error.
+// copying is the HTTP client of a copy. The library sends requests to learn whether a registry has a blob or supports an
+// API, and has to see these answers; any other answer that is not a success is an error.
 type copying struct{ exchange }
 
-// Do implements the library's HTTP client. What can be sent again is.
+// Do implements the library's HTTP client. It retries a request if its body can be read again.
 func (c *copying) Do(r *http.Request) (*http.Response, error) { return c.again(r, c.send) }
 
 func (c *copying) send(ctx context.Context, r *http.Request) (*http.Response, error) {
-	// The answer is read after this returns: its context ends with the whole copy, or when nothing happens for too long.
+	// The answer is read after this returns: its context ends with the whole copy, or if no bytes arrive for too long.
 	ctx, watch := watchProgress(context.WithoutCancel(ctx), c.oci.options.NoProgress)
 	stop := context.AfterFunc(r.Context(), func() { watch.cancel(context.Cause(r.Context())) })
 	end := func() { stop(); watch.stop() }

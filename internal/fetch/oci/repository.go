@@ -21,7 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// plainHTTPTimeout bounds the question whether a registry speaks TLS. It is asked of registries that need not.
+// plainHTTPTimeout bounds the probe for TLS. It is used for registries that may be without TLS.
 const plainHTTPTimeout = 5 * time.Second
 
 // hubRegistry is the name by which the client library knows Docker Hub.
@@ -115,12 +115,12 @@ func (n Name) Route(o Options) auth.Route {
 	return auth.NewRoute(&url.URL{Scheme: o.scheme(), Host: n.ref.Host()}, o.Identity, o.Proxy)
 }
 
-// Shown is what the registry is shown for the repository.
+// Shown returns the login that the registry receives for the repository.
 func (r *Repository) Shown(ctx context.Context) auth.Login {
 	return r.login(ctx, r.Path())
 }
 
-// PlainHTTP asks a registry, with the settings for it, whether it speaks TLS. One that cannot be reached does not.
+// PlainHTTP reports whether a registry is without TLS, with a request of these settings. If it cannot be reached, it is true.
 func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error) {
 	probe, cancel := context.WithTimeout(ctx, plainHTTPTimeout)
 	defer cancel()
@@ -142,7 +142,7 @@ func (c *Client) PlainHTTP(ctx context.Context, n Name, o Options) (bool, error)
 	return false, answer.Body.Close()
 }
 
-// A Repository is one repository of a registry. It is safe for use by many goroutines.
+// A Repository is one repository of a registry. It is safe for concurrent use.
 type Repository struct {
 	Name
 	*endpoint
@@ -153,7 +153,7 @@ func (c *Client) Repository(n Name, o Options) *Repository {
 	return &Repository{n, c.open(registry.Reference{Registry: n.ref.Registry}, o)}
 }
 
-// operation is one of those that spec.timeout bounds. Waiting for this process's own transfers does not count.
+// operation runs a function within spec.timeout. Waiting for this process's own transfers does not count.
 func (r *Repository) operation(ctx context.Context, what func(context.Context, *exchange) error) error {
 	err := r.endpoint.operation(ctx, r.ref, "", func(x *exchange) error {
 		ctx, cancel := fetch.Within(ctx, r.options.Timeout)
@@ -177,7 +177,7 @@ func asFlux(err error) error {
 	return &finding.Problem{Text: fmt.Sprintf("GET %s: %s", address, text), Err: err}
 }
 
-// Tags lists the tags of the repository as the registry has them, in its order.
+// Tags lists the tags of the repository in the registry's order.
 func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
 	err = r.operation(ctx, func(ctx context.Context, x *exchange) error {
 		tags, err = x.listTags(ctx)
@@ -186,7 +186,7 @@ func (r *Repository) Tags(ctx context.Context) (tags []string, err error) {
 	return tags, err
 }
 
-// CheckTag refuses what cannot be a tag.
+// CheckTag refuses text that cannot be a tag.
 func CheckTag(tag string) error {
 	ref := registry.Reference{Reference: tag}
 	if ref.ValidateReferenceAsTag() == nil {
@@ -199,8 +199,8 @@ func CheckTag(tag string) error {
 	return finding.WithHint(fmt.Errorf("%q cannot be a tag", finding.OneLine(tag, fetch.MaxName)), hint)
 }
 
-// Digest asks what a tag names, which may be an image index. A HEAD request does, of which some registries have more to
-// give; if that fails, whatever the reason, a GET says why.
+// Digest returns the digest of a tag, which may be that of an image index. It sends a HEAD request, of which some
+// registries allow more; if that fails, for any reason, a GET request returns the reason.
 func (r *Repository) Digest(ctx context.Context, tag string) (found digest.Digest, err error) {
 	if err := CheckTag(tag); err != nil {
 		return "", err

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// tagPageSize is what other clients request, too. A registry may send fewer.
+	// tagPageSize is the page size that other clients request, too. A registry may send fewer.
 	tagPageSize = 1000
-	// maxTags and maxTagPages bound a list of tags. They stop a registry that never comes to an end.
+	// maxTags and maxTagPages bound a list of tags. They stop a registry that sends pages without end.
 	maxTags     = 200_000
 	maxTagPages = 5_000
 )
@@ -41,8 +41,7 @@ func noTags(ref string, tags []string) error {
 	return &NoTagsError{p, tags}
 }
 
-// Tags lists the tags of a chart as the registry has them, in its order. It is an error if none of them can be a
-// chart's version.
+// Tags lists the tags of a chart in the registry's order. It is an error if no tag can be a chart's version.
 func (o *Namespace) Tags(ctx context.Context, chart string) ([]string, error) {
 	tags, err := o.tags(ctx, chart)
 	if err != nil {
@@ -99,7 +98,7 @@ func (x *exchange) listTags(ctx context.Context) ([]string, error) {
 		return nil
 	})
 	if err != nil && x.failure == nil && !errors.Is(err, errTooManyTags) {
-		// The library's own errors show URLs as the registry has made them up.
+		// The library's own errors quote URLs that the registry made up.
 		err = errTagPage
 	}
 	if err == nil {

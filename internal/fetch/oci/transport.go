@@ -11,13 +11,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Reading is a transport for others who read small things from this registry, such as signatures. It logs in as
-// everything here does, tries again after transient failures, holds one of the places that the host has, and gives up
-// where nothing happens for too long. It follows no redirect: a caller that does has to mark foreign requests.
+// Reading returns a transport for other packages that read small things from this registry, such as signatures. It logs
+// in like all requests here, retries after transient failures, holds one of the places that the host has, and gives up
+// if nothing happens for too long. It follows no redirect: a caller that does has to mark foreign requests.
 func (o *endpoint) Reading() http.RoundTripper { return &readingTransport{exchange{oci: o}} }
 
-// Reading is a transport to servers that belong to no repository, such as those that know of revoked certificates. It
-// shows them no credentials, and is else as patient as that of [Namespace].
+// Reading returns a transport to servers that belong to no repository, such as those that list revoked certificates. It
+// sends them no credentials, and else is as patient as the transport of [Namespace].
 func (c *Client) Reading() http.RoundTripper {
 	return &readingTransport{exchange{oci: &endpoint{
 		client: c, options: Options{NoProgress: defaultNoProgress}, transport: auth.NewTransport(c.Connect(nil, nil)),
@@ -31,8 +31,8 @@ func (t *readingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.again(r, t.try)
 }
 
-// try makes one attempt. The answer is read within it, as far as it is bounded: an answer that breaks off counts as a
-// failure. One that exceeds the bound is cut off, one byte beyond it, for the reader to refuse.
+// try makes one attempt. It reads the answer up to the bound: an answer that breaks off counts as a failure. An answer
+// over the bound is cut off, one byte beyond it, and the reader refuses it.
 func (t *readingTransport) try(ctx context.Context, r *http.Request) (*http.Response, error) {
 	ctx, watch := watchProgress(ctx, t.oci.options.NoProgress)
 	defer watch.stop()

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 )
 
-// What others read from a registry is tried again, and given to them as it is where that is an answer.
+// Requests of other packages to a registry are retried, and a definite answer is passed on unchanged.
 func TestReading(t *testing.T) {
 	transports := map[string]func(*Namespace) http.RoundTripper{
 		"registry": func(o *Namespace) http.RoundTripper { return o.Reading() },
