@@ -58,8 +58,8 @@ func AzureEndpoint(endpoint string) (*url.URL, error) {
 	return u, nil
 }
 
-// newAzureClient decides as source-controller does: an identity that the Secret names, the account's key, a shared
-// access signature; without a Secret the machine's own identity, or nothing.
+// newAzureClient selects the login like source-controller: the identity in the Secret, the account's key, a shared
+// access signature; without a Secret the machine's own identity, or no login.
 func newAzureClient(c *fetch.Client, o Options, u *url.URL, options *azblob.ClientOptions) (*azblob.Client, error) {
 	identity, err := azureIdentity(c, o, u)
 	switch {
@@ -84,7 +84,7 @@ func azureIdentity(c *fetch.Client, o Options, u *url.URL) (azcore.TokenCredenti
 	return identity, nil
 }
 
-// azureStorage is what the Secret names, or else the identity of the machine. It is nil if neither is to log in.
+// azureStorage returns the identity of the Secret, or else of the machine. Without either it returns nil.
 func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, error) {
 	k := o.Login.reveal()
 	switch {
@@ -151,7 +151,7 @@ func (s *azureStore) list(ctx context.Context, visit func(listedObject) error) e
 	return nil
 }
 
-// isAzureDirectory knows the objects that stand for directories where an account has them.
+// isAzureDirectory reports whether an object represents a directory, in accounts with directories.
 func isAzureDirectory(blob *container.BlobItem) bool {
 	for key, value := range blob.Metadata {
 		if strings.EqualFold(key, "hdi_isfolder") && value != nil && strings.EqualFold(*value, "true") {
@@ -161,8 +161,8 @@ func isAzureDirectory(blob *container.BlobItem) bool {
 	return false
 }
 
-// azureTag is an entity tag as the header of a download has it, which is what source-controller makes revisions of:
-// listings leave the quotes out.
+// azureTag returns an entity tag as in the header of a download, of which source-controller makes revisions: listings
+// leave the quotes out.
 func azureTag(tag *azcore.ETag) string {
 	if tag == nil {
 		return ""
@@ -193,7 +193,7 @@ func (s *azureStore) open(ctx context.Context, o listedObject) (*openObject, err
 	return open, nil
 }
 
-// azureError finds out what the library's error means. Its text would be the whole exchange.
+// azureError translates the library's error. Its text would be the whole exchange.
 func azureError(err error) error {
 	var answer *azcore.ResponseError
 	if !errors.As(err, &answer) {

@@ -203,7 +203,7 @@ func TestAzureLogins(t *testing.T) {
 	fetchtest.WantFiles(t, w.mustGet(t, o), "a=1")
 }
 
-// A server may ask for another token, but gets none for another service.
+// A server may request another token, but gets no token for another service.
 func TestAzureChallenge(t *testing.T) {
 	w := newAzureWorld(t)
 	w.azure.Resource = "https://vault.azure.net"
@@ -211,7 +211,7 @@ func TestAzureChallenge(t *testing.T) {
 	o.Endpoint = "https://" + azureHost
 	o.Identity = fetchtest.Identity(t, nil, map[string][]byte{"ca.crt": w.Kit.CA.Cert})
 	o.Login = w.login(t, azureClient("clientSecret", helmtest.AzureClientSecret))
-	// What it got is never good enough.
+	// This server refuses every token.
 	w.secure.Use(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		r.Header.Del("Authorization")
 		w.azure.ServeHTTP(rw, r)

@@ -1,5 +1,5 @@
-// Package bucket downloads buckets of S3, Google Cloud Storage and Azure Blob Storage. What it returns is a tree of
-// files; it does not know what they are for.
+// Package bucket downloads buckets of S3, Google Cloud Storage and Azure Blob Storage. It returns a tree of files,
+// without regard to their use.
 package bucket
 
 import (
@@ -37,7 +37,7 @@ type Options struct {
 	Insecure bool
 	Ignore   string // spec.ignore
 
-	Login    *Login         // of secretRef; nil is anonymous, or whatever STS gives
+	Login    *Login         // of secretRef; nil is anonymous, or the keys from STS
 	STS      *STS           // may be nil
 	Identity *auth.Identity // TLS settings of certSecretRef
 	Proxy    *auth.Proxy    // of proxySecretRef; nil is the environment's
@@ -48,16 +48,16 @@ type Options struct {
 	Timeout time.Duration // spec.timeout: of listing and download together, with their retries; 0 for no limit
 
 	Algorithm godigest.Algorithm // of the revision; empty is sha256
-	// Unless is the revision of an artifact that is there already: if it is still the right one, nothing is downloaded.
+	// Unless is the revision of an existing artifact: if it is still current, nothing is downloaded.
 	Unless string
-	// Revision is the one that is wanted, if it is kept: the server is not asked then. Empty is whatever there is now.
+	// Revision is the wanted revision: if it is kept, no request is sent. Empty is the current one.
 	Revision string
-	// Memory has what earlier runs have found.
+	// Memory has the objects of earlier runs.
 	Memory  cache.Memory
 	TempDir string
 	Limits  tree.Limits
 
-	pageKeys int // of one page of a listing; 0 is what the server likes
+	pageKeys int // of one page of a listing; 0 is the server's default
 }
 
 const (
@@ -70,22 +70,22 @@ const (
 	// it is raised.
 	maxDownloads = 16
 
-	// maxKeys bounds what is remembered of a listing. What is ignored counts.
+	// maxKeys bounds the keys of a listing that are kept in memory. Ignored keys count.
 	maxKeys = 5_000_000
 )
 
-// An objectStore is where one bucket is. It is safe for use by many goroutines. Errors are the library's; objectError
-// finds out what they mean.
+// An objectStore gives access to one bucket. It is safe for concurrent use. Errors are the library's; objectError
+// translates them.
 type objectStore interface {
-	// exists reports whether there is such a bucket.
+	// exists reports whether the bucket exists.
 	exists(ctx context.Context) (bool, error)
 	// list visits the objects whose keys begin with the bucket's prefix, in no particular order, until a visit fails.
 	list(ctx context.Context, visit func(listedObject) error) error
-	// open begins to download an object, as it is now.
+	// open begins to download the current version of an object.
 	open(ctx context.Context, o listedObject) (*openObject, error)
 }
 
-// listedObject is an object as a listing has it.
+// listedObject is an object in a listing.
 type listedObject struct {
 	key, etag  string
 	size       int64
@@ -142,11 +142,11 @@ type bucket struct {
 // A provider is a kind of object stores.
 type provider struct {
 	open        func(*fetch.Client, Options, *bucketTransport) (objectStore, error)
-	credentials string // what there may have to be
-	permissions string // of those that there are
+	credentials string // advice on the credentials that may be missing
+	permissions string // that the credentials need
 }
 
-// providerOf returns what is known of a provider. It is the zero value for one that is not.
+// providerOf returns the description of a provider, the zero value for an unknown one.
 func providerOf(name string) provider {
 	switch name {
 	case "", providerGeneric, providerAWS:
@@ -177,7 +177,7 @@ func open(c *fetch.Client, o Options) (*bucket, error) {
 	return b, nil
 }
 
-// Check finds what is wrong with the settings of a bucket without asking any server.
+// Check reports invalid settings of a bucket without any request.
 func Check(o Options) error {
 	b, err := open(fetch.NewClient(fetch.Config{}), o)
 	if err == nil {
@@ -292,7 +292,7 @@ func validKey(key string) bool {
 		!strings.ContainsFunc(key, func(c rune) bool { return c == '\\' || c == unicode.ReplacementChar || unicode.IsControl(c) })
 }
 
-// rules are those of the .sourceignore at the top of the bucket, wherever the prefix is, and of spec.ignore.
+// rules returns the rules of the .sourceignore at the top of the bucket, for any prefix, and of spec.ignore.
 func (b *bucket) rules(ctx context.Context, t *fetch.Tree) (*tree.Rules, error) {
 	own := ""
 	switch _, err := b.object(ctx, listedObject{key: tree.IgnoreFile}, t); {
@@ -308,8 +308,8 @@ func (b *bucket) rules(ctx context.Context, t *fetch.Tree) (*tree.Rules, error) 
 	return tree.NewRules(own, b.Ignore)
 }
 
-// download gets all objects. One that has been deleted since it was listed is left out; one that was changed counts as it
-// is now.
+// download downloads all objects. An object that was deleted since the listing is left out; of a changed object the
+// current version counts.
 func (b *bucket) download(ctx context.Context, t *fetch.Tree) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxDownloads)

@@ -230,12 +230,12 @@ func TestBucketChanges(t *testing.T) {
 	}
 }
 
-// Keys that are no paths are never written, whatever the server says.
+// Keys that are not paths are never written, regardless of the server.
 func TestBucketHostileKeys(t *testing.T) {
 	for _, key := range []string{"../x", "a/../../x", "/etc/passwd", "a//b", "./a", "a\\..\\b", "a\ab", "a/./b", "."} {
 		t.Run(fmt.Sprintf("%q", key), func(t *testing.T) {
 			w := &bucketWorld{World: fetchtest.NewWorld(t)}
-			// A server that lists what a real one does not store.
+			// This server lists keys that a real one does not store.
 			w.server = w.Serve(t, "s3.test:80", http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 				switch {
 				case r.Method == http.MethodHead:

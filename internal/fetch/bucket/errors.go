@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// An objectError is what the library of an object store says of an answer, in terms that all of them share.
+// An objectError is an error of an object store's library, in terms that all stores share.
 type objectError struct {
 	status  int
 	code    string // the store's own
@@ -30,16 +30,16 @@ func (e *objectError) Error() string {
 
 func (e *objectError) Unwrap() error { return e.err }
 
-// An Error says what is wrong with a bucket.
+// An Error reports a failure at a bucket.
 type Error struct {
 	finding.Problem
 	wait time.Duration
 }
 
-// RetryAfter is how long the server wants clients to wait, or 0.
+// RetryAfter returns the wait that the server requested, or 0.
 func (e *Error) RetryAfter() time.Duration { return e.wait }
 
-// wrong is the error of what another attempt does not change. The hint may be empty.
+// wrong returns an error for which a retry does not help. The hint may be empty.
 func wrong(hint, format string, args ...any) error {
 	return &Error{Problem: finding.Problem{Class: finding.Lasting, Text: fmt.Sprintf(format, args...), Advice: hint}}
 }
@@ -54,7 +54,7 @@ func judge(err error) (transient, login bool) {
 		answer.status == http.StatusUnauthorized || answer.status == http.StatusForbidden
 }
 
-// failed describes what went wrong. Requests are signed in their URLs and headers, and servers like to quote them.
+// failed describes a failure. Requests are signed in their URLs and headers, and servers often quote them.
 func (b *bucket) failed(ctx context.Context, what string, err error) error {
 	var own *Error
 	if errors.As(err, &own) {

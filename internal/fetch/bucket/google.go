@@ -15,8 +15,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// googleStore is a bucket of Google Cloud Storage. It asks the JSON interface itself: of what Google's library can do,
-// three kinds of requests are needed, and with it the program would be two megabytes larger.
+// googleStore is a bucket of Google Cloud Storage. It sends requests of the JSON interface itself: only three kinds are
+// needed, and Google's library would make the program two megabytes larger.
 type googleStore struct {
 	client *http.Client
 	home   *url.URL // of the bucket
@@ -53,7 +53,7 @@ func openGoogle(c *fetch.Client, o Options, connect *bucketTransport) (objectSto
 	return &googleStore{client: client, home: home, prefix: o.Prefix, page: o.pageKeys}, nil
 }
 
-// googleEndpoint is the host that is asked.
+// googleEndpoint returns the URL of the host in spec.endpoint.
 func googleEndpoint(endpoint string, insecure bool) (*url.URL, error) {
 	if !strings.Contains(endpoint, "://") {
 		scheme := "https"
@@ -74,7 +74,7 @@ func googleEndpoint(endpoint string, insecure bool) (*url.URL, error) {
 	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
 }
 
-// googleTokens decides as source-controller does: the Secret, else the machine's own identity. Without either, nil.
+// googleTokens selects the login like source-controller: the Secret, else the machine's own identity. Without either, nil.
 func googleTokens(c *fetch.Client, o Options, host *url.URL) (*auth.GoogleStorage, error) {
 	switch {
 	case o.Login != nil:
@@ -140,7 +140,7 @@ func (s *googleStore) list(ctx context.Context, visit func(listedObject) error) 
 	}
 }
 
-// open takes the object as it is now. If it has been replaced since it was listed, its entity tag is requested.
+// open opens the current version of the object. If it was replaced since the listing, its entity tag is requested.
 func (s *googleStore) open(ctx context.Context, o listedObject) (*openObject, error) {
 	at := s.home.JoinPath("o", url.PathEscape(o.key))
 	answer, err := s.get(ctx, at, url.Values{"alt": {"media"}}) //nolint:bodyclose // the caller closes it
@@ -224,5 +224,5 @@ func googleError(answer *http.Response) error {
 	return &objectError{status: answer.StatusCode, text: fmt.Sprintf("googleapi: Error %d: %s", answer.StatusCode, text)}
 }
 
-// maxGoogleError is far above what Google says when it refuses something.
+// maxGoogleError is the limit of an error answer: far more than Google sends.
 const maxGoogleError = 64 << 10

@@ -183,7 +183,7 @@ func TestGoogleBucketChanges(t *testing.T) {
 	}
 }
 
-// A server that limits the rate says how long it wants to be left alone.
+// A server that limits the rate sends the time until the next attempt.
 func TestBucketRetryAfter(t *testing.T) {
 	w := newGoogleWorld(t)
 	w.put(t, "a", "1")
@@ -203,8 +203,8 @@ func TestBucketRetryAfter(t *testing.T) {
 	}
 }
 
-// TestTokensPerHost gets many buckets at once, each with a key of its own. All ask one token server, which holds its answers
-// back.
+// TestTokensPerHost downloads many buckets concurrently, each with its own key. All use one token server, which holds its
+// answers back.
 func TestTokensPerHost(t *testing.T) {
 	w := newGoogleWorld(t)
 	w.put(t, "a", "1")

@@ -17,7 +17,7 @@ type Login struct {
 	keys func() Keys
 }
 
-// Keys are what a Login is made of. What is not set is not used.
+// Keys are the parts of a Login. Empty fields are not used.
 type Keys struct {
 	auth.Redacted
 
@@ -29,15 +29,15 @@ type Keys struct {
 	Azure     *auth.AzureClient
 	Account   *azblob.SharedKeyCredential
 	Signature url.Values
-	Authority string // of the machine's identity, where nothing else is set
+	Authority string // of the machine's identity, if no other key is set
 
-	Hidden []string // what no text from outside may repeat
+	Hidden []string // secrets to remove from texts from outside
 }
 
 // NewLogin keeps the keys of a bucket.
 func NewLogin(k Keys) *Login { return &Login{keys: func() Keys { return k }} }
 
-// reveal returns the keys. A login that is not there has none.
+// reveal returns the keys, the zero value for a nil login.
 func (l *Login) reveal() Keys {
 	if l == nil {
 		return Keys{}

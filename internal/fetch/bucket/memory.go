@@ -18,7 +18,7 @@ import (
 // cachedBucket is the kind of the answers that are kept.
 const cachedBucket = "bucket"
 
-// keptBucket is what an earlier run found in a bucket. Its objects are in one archive, whose digest goes with the answer.
+// keptBucket is the listing of a bucket in an earlier run. Its objects are in one archive, whose digest is kept beside it.
 type keptBucket struct {
 	Objects []keptObject `json:"objects"`
 	Ignore  *string      `json:"ignore,omitempty"` // the bucket's own .sourceignore, which is not among the objects
@@ -84,7 +84,7 @@ func (b *bucket) recall(ctx context.Context, revision string) (*fetch.Tree, erro
 	return t, nil
 }
 
-// unpack makes a tree of an archive in the cache, nil if that is not there or cannot be used.
+// unpack returns the tree of an archive in the cache, nil if the archive is missing or cannot be used.
 func (b *bucket) unpack(ctx context.Context, d digest.Digest) (*fetch.Tree, error) {
 	file, err := b.temporary()
 	if err != nil {
@@ -107,7 +107,7 @@ func (b *bucket) unpack(ctx context.Context, d digest.Digest) (*fetch.Tree, erro
 	return t, nil
 }
 
-// remember keeps what was fetched, for later runs. That it cannot be kept is no reason to fail.
+// remember keeps the fetched objects for later runs. A failure to keep them is not an error.
 func (b *bucket) remember(ctx context.Context, t *fetch.Tree) {
 	m := &b.Memory
 	if m.Cache == nil || m.Scope.Source == "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// object downloads one object to its place in the tree and returns its entity tag. Of an object that fails nothing is
-// left.
+// object downloads one object to its place in the tree and returns its entity tag. After a failure, no part of the
+// object is left.
 func (b *bucket) object(ctx context.Context, o listedObject, t *fetch.Tree) (string, error) {
 	key := o.key
 	from, err := b.store.open(ctx, o)
@@ -37,7 +37,7 @@ func (b *bucket) object(ctx context.Context, o listedObject, t *fetch.Tree) (str
 	return from.etag, nil
 }
 
-// objectReader is the body of an object: bounded alone and together with the others, and whole.
+// objectReader is the body of an object: bounded alone and together with the other objects, and checked to be complete.
 type objectReader struct {
 	bucket *bucket
 	ctx    context.Context
@@ -64,7 +64,7 @@ func (r *objectReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// spend counts what is downloaded, of all objects together.
+// spend counts the downloaded bytes of all objects together.
 func (b *bucket) spend(ctx context.Context, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

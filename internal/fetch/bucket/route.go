@@ -79,7 +79,7 @@ func isWithheld(err error) bool {
 	return errors.As(err, &withheld)
 }
 
-// unlessWithheld makes no identity of one that is withheld, which Withheld reports.
+// unlessWithheld returns nil for an identity that is withheld, which Withheld reports.
 func unlessWithheld[T any](identity *T, err error) (*T, error) {
 	if isWithheld(err) {
 		return nil, nil

@@ -15,9 +15,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// s3Store is a bucket of S3, or of one of the many servers that speak its protocol. It holds three functions of a client
-// instead of the client: a type that an interface leads to keeps all its methods in the program, and those of the client
-// are 1.6 MB of which these need a tenth.
+// s3Store is a bucket of S3, or of a server with the same protocol. It holds three functions of a client instead of the
+// client: a type that is converted to an interface keeps all its methods in the program, and the client's methods are
+// 1.6 MB, of which these need a tenth.
 type s3Store struct {
 	find   func(ctx context.Context, bucket string) (bool, error)
 	pages  func(ctx context.Context, bucket string, o minio.ListObjectsOptions) <-chan minio.ObjectInfo
@@ -117,7 +117,7 @@ func newCredentials(c *fetch.Client, o Options) *credentials.Credentials {
 	return nil
 }
 
-// machineKeys are those of the machine's or job's identity, renewed before they expire.
+// machineKeys are the keys of the machine's or job's identity, renewed before they expire.
 type machineKeys struct {
 	credentials.Expiry
 	identity *auth.AWSStorage

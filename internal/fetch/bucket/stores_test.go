@@ -113,7 +113,7 @@ func TestBucketTimeout(t *testing.T) {
 	})
 }
 
-// What a server says is shown in one line, without what it was shown.
+// A server's text is shown in one line, without the credentials of the request.
 func TestBucketServersText(t *testing.T) {
 	eachStore(t, func(t *testing.T, b *anyBucket) {
 		b.server.Use(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {

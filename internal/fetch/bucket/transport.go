@@ -15,12 +15,12 @@ import (
 // maxListing bounds answers that are read as a whole: a page of a listing has a thousand keys of a kilobyte.
 const maxListing = 64 << 20
 
-// bucketTransport keeps the limit per host, and bounds what the stores' packages read without a limit.
+// bucketTransport keeps the limit per host, and bounds the answers that the stores' packages read without a limit.
 type bucketTransport struct {
 	pool  *auth.Pool
 	limit func(ctx context.Context, host string) (release func(), err error)
 	now   func() time.Time
-	// object reports whether a request is for an object. Others are answered with listings and the like.
+	// object reports whether a request is for an object. Other requests are for listings and the like.
 	object func(*http.Request) bool
 
 	asked atomic.Int64 // nanoseconds, of the last Retry-After
