@@ -52,7 +52,7 @@ func (h *Repository) targets(c resolve.Candidate) ([]*target, error) {
 	return targets, targets[0].err
 }
 
-// tryEach tries the targets in order. Those that a retry cannot help are marked, and left out of the next round.
+// tryEach tries the targets in order. A target for which a retry does not help is marked, and left out of the next round.
 func (x *exchange) tryEach(ctx context.Context, targets []*target, try func(*target) error) error {
 	var failed urlsError
 	for _, t := range targets {
@@ -91,8 +91,7 @@ func FailedBefore(err error) []error {
 	return all[:len(all)-1]
 }
 
-// TryNextURL reports whether a failure is one after which the next place of an archive is tried: of the network, 404,
-// 410 or
+// TryNextURL reports whether the next URL of an archive is tried after this failure: one of the network, 404, 410 or
 // 5xx.
 func TryNextURL(err error) bool {
 	var status *fetch.StatusError
@@ -129,7 +128,7 @@ func (e urlsError) Transient() bool {
 	return false
 }
 
-// archiveName returns what to call an archive in messages.
+// archiveName returns the name of an archive in messages.
 func archiveName(c resolve.Candidate, urlPath string) string {
 	if base := path.Base(urlPath); base != "." && base != "/" {
 		return finding.OneLine(base, fetch.MaxName)
@@ -140,7 +139,7 @@ func archiveName(c resolve.Candidate, urlPath string) string {
 // digestCheck compares an archive with its index entry while it is read.
 type digestCheck struct {
 	ctx    context.Context // for warnings
-	want   digest.Digest   // empty: nothing to compare with
+	want   digest.Digest   // empty: it is not compared
 	policy fetch.DigestPolicy
 	file   string
 }

@@ -121,7 +121,7 @@ func TestArchiveTriesURLsInOrder(t *testing.T) {
 	}
 }
 
-// After a round without success the URLs that may come back are tried again, the others are not.
+// After a round without success only the URLs that may recover are tried again.
 func TestArchiveRounds(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	gone := w.Serve(t, "gone.test:80", fetchtest.Status(404))
@@ -196,7 +196,7 @@ func TestArchiveDigest(t *testing.T) {
 	}
 }
 
-// A malformed digest is worth one warning, however often the archive is asked for.
+// A malformed digest leads to a single warning, for any number of requests for the archive.
 func TestArchiveWarnsOnce(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	w.Serve(t, "repo.test:80", fetchtest.InTurn(fetchtest.Status(503), fetchtest.Status(503), fetchtest.Files{"/foo.tgz": "archive"}))

@@ -21,15 +21,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Directory is a local directory that replaces a Helm repository of either type: one with an index.yaml, or one with nothing
-// but chart archives, for which an index is made. Nothing outside it is read, whatever links say. It is safe for use by
-// many goroutines.
+// Directory is a local directory that replaces a Helm repository of either type: a directory with an index.yaml, or with
+// only chart archives, for which an index is generated. Links never lead outside it. It is safe for concurrent use.
 type Directory struct {
 	// Digests and Limits may be set before the first use. The zero values refuse wrong digests and are Helm's limits.
 	Digests fetch.DigestPolicy
 	Limits  chart.Limits // of the archives that an index is made of
-	// Archives are those that an index is made of, slash-separated and at any depth, whatever else there is. Nil takes
-	// all in the directory.
+	// Archives are the archives in the generated index, slash-separated and at any depth; other archives are ignored.
+	// Nil takes all in the directory.
 	Archives []string
 
 	root *os.Root
@@ -47,7 +46,7 @@ func OpenDirectory(dir string) (*Directory, error) {
 // Close closes the directory.
 func (d *Directory) Close() error { return d.root.Close() }
 
-// Index copies the directory's index into dst, at most limit bytes, and reads it on the way.
+// Index copies the directory's index into dst, at most limit bytes, and scans it meanwhile.
 func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
 	var scan indexScan
 	err := fs.ErrNotExist
@@ -114,7 +113,7 @@ func localNames(c resolve.Candidate) []string {
 	return names
 }
 
-// copyFile copies a regular file. An error that matches fs.ErrNotExist says that there is none.
+// copyFile copies a regular file. If the file is missing, the error matches fs.ErrNotExist.
 func (d *Directory) copyFile(ctx context.Context, name string, dst fetch.Sink, limit int64, tooLarge error, consume func(io.Reader) error) error {
 	f, size, err := openRegular(d.root, name)
 	if err != nil {

@@ -26,8 +26,8 @@ const maxLocalFiles = 50_000
 
 var errNoCharts = errors.New("directory holds neither an index.yaml nor a chart archive (.tgz)")
 
-// generateIndex writes an index of the chart archives in a directory, not below it, or of those that are named. It
-// depends on nothing but them: no times, sorted by file name. What is no chart is left out with a warning, as "helm repo index" leaves it out.
+// generateIndex writes an index of the chart archives in a directory, not below it, or of the archives in Archives. It depends only on them:
+// no times, sorted by file name. Files that are not charts are left out with a warning, as "helm repo index" does.
 func (d *Directory) generateIndex(ctx context.Context) (string, error) {
 	names, err := d.archiveNames()
 	if err != nil {
@@ -78,7 +78,7 @@ func (d *Directory) archiveNames() ([]string, error) {
 	return names, nil
 }
 
-// indexEntry returns what an index says about an archive: its metadata, where it is, its digest.
+// indexEntry returns the index entry of an archive: its metadata, its place, its digest.
 func indexEntry(root *os.Root, name string, limits chart.Limits) (*helmchart.Metadata, map[string]any, error) {
 	f, _, err := openRegular(root, name)
 	if err != nil {

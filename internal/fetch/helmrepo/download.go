@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// download gets u into dst, and shows consume every byte on the way. consume does not have to read to the end.
+// download downloads u into dst, and passes every byte to consume meanwhile. consume does not have to read to the end.
 func (x *exchange) download(ctx context.Context, u *url.URL, dst fetch.Sink, limit int64, tooLarge error, consume func(io.Reader) error) error {
 	if err := dst.Reset(); err != nil {
 		return fmt.Errorf("cannot start over: %w", err)

@@ -58,7 +58,7 @@ func TestNoSuchHost(t *testing.T) {
 	}
 }
 
-// A stream that a server resets is the network's failure; net/http does not export the type that says so.
+// A stream that a server resets is the network's failure; net/http does not export the type of this error.
 func TestHTTP2Reset(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	config := w.ServerTLS(t, "repo.test", false)

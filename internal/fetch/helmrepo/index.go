@@ -17,7 +17,7 @@ type IndexError struct{ Err error }
 
 func (e *IndexError) Error() string { return e.Err.Error() }
 
-// Finding is what is wrong: what the error behind it says, as of an index that is too large, or that it is no index.
+// Finding returns the code of the error behind it, as for an index that is too large, or [finding.InvalidIndex].
 func (e *IndexError) Finding() finding.Code {
 	return cmp.Or(finding.CodeOf(e.Err), finding.InvalidIndex)
 }
@@ -27,8 +27,8 @@ func (e *IndexError) Unwrap() error { return e.Err }
 // Transient is false: the server answered, and would so again.
 func (e *IndexError) Transient() bool { return false }
 
-// Index downloads the repository's index into dst, at most limit bytes, and reads it on the way. What a single pass
-// cannot find, [index.Offsets.Check] does.
+// Index downloads the repository's index into dst, at most limit bytes, and scans it meanwhile. [index.Offsets.Check]
+// reports the faults that a single pass cannot find.
 func (h *Repository) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
 	offsets, _, err := h.NewIndex(ctx, dst, limit, "")
 	return offsets, err
@@ -74,13 +74,13 @@ func (s *indexScan) consume(r io.Reader) error {
 	return nil
 }
 
-// Neither can be an index, and what a YAML parser says about them does not help.
+// Neither can be an index, and the errors of a YAML parser about them do not help.
 var (
 	errWebPage    = errors.New("the answer is a web page, not an index")
 	errCompressed = errors.New("the answer is a compressed file, although no compression was requested")
 )
 
-// head keeps the beginning of what is read.
+// head keeps the first bytes that are read.
 type head struct {
 	from  io.Reader
 	bytes []byte

@@ -84,7 +84,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// What every request may get: a status, and what it means.
+// The statuses that every request may get, and their meanings.
 func TestIndexStatuses(t *testing.T) {
 	for _, tt := range []struct {
 		code            int
@@ -279,7 +279,7 @@ func TestProtectedRepository(t *testing.T) {
 	}
 }
 
-// Whatever an operation ends with, nothing of it goes on.
+// After an operation has ended, with any result, no part of it is still running.
 func TestNothingGoesOn(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	var cancel context.CancelFunc
@@ -321,7 +321,7 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// TestRefusedIndexOfSlowServer hangs if what is refused is downloaded to the end.
+// TestRefusedIndexOfSlowServer hangs if a refused index is downloaded to the end.
 func TestRefusedIndexOfSlowServer(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	w.Serve(t, "repo.test:80", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

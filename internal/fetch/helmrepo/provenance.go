@@ -36,8 +36,8 @@ func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fe
 	return err
 }
 
-// absent reports whether every server that was asked said that there is no such file. One that could not be asked may
-// have it.
+// absent reports whether every server answered that there is no such file. A server that could not be reached may have
+// it.
 func absent(err error) bool {
 	var several urlsError
 	if errors.As(err, &several) {
@@ -52,8 +52,8 @@ func absent(err error) bool {
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
 }
 
-// Provenance copies the provenance file beside the candidate's archive into dst. If there is none, the error matches
-// fs.ErrNotExist.
+// Provenance copies the provenance file beside the candidate's archive into dst. If the file is missing, the error
+// matches fs.ErrNotExist.
 func (d *Directory) Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error {
 	for _, name := range localNames(c) {
 		// The file has to belong to the archive that is used.

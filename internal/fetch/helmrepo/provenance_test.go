@@ -25,7 +25,7 @@ func TestProvenance(t *testing.T) {
 		{"first", good, fetchtest.Status(404), "provenance", "", false},
 		{"second", fetchtest.Status(404), good, "provenance", "", false},
 		{"none", fetchtest.Status(404), fetchtest.Status(410), "", "provenance file 'foo.tgz.prov': file does not exist", true},
-		// Who could not be asked may have it: that is not "unsigned".
+		// A server that could not be reached may have it: that is not "unsigned".
 		{"none and a failure", fetchtest.Status(404), fetchtest.Status(503), "", "503 Service Unavailable", false},
 		{"a failure and none", fetchtest.Status(503), fetchtest.Status(404), "", "503 Service Unavailable", false},
 		{"forbidden", fetchtest.Status(403), good, "", "403 Forbidden", false},

@@ -95,7 +95,7 @@ func TestRedirectFromHTTPS(t *testing.T) {
 	}
 }
 
-// What is sent to one host reaches no other: not the password, not the query, not where the reader comes from.
+// Secrets for one host are sent to no other host: the password, the query, and the URL in Referer.
 func TestCanariesStayAtHome(t *testing.T) {
 	for _, tt := range []struct {
 		name, url string
@@ -111,7 +111,7 @@ func TestCanariesStayAtHome(t *testing.T) {
 		{"archive on another host, passed", "http://other.test/z", true, "GET /z 200 Basic user:canary"},
 		{"archive on another host with its own user", "http://own:pw@other.test/z", false, "GET /z 200 Basic own:pw"},
 		{"archive on another host without scheme", "//other.test/z", false, "GET /z 200"},
-		// As with net/http: a redirect of the server keeps credentials on its own name, and loses them elsewhere.
+		// As with net/http: a redirect of the server keeps credentials on its own name, and drops them for other hosts.
 		{"redirect to another host, passed", "away", true, "GET /y 200"},
 		{"redirect to another port, passed", "port", true, "GET /y 200 Basic user:canary"},
 		{"redirect to a host below, passed", "sub", true, "GET /y 200 Basic user:canary"},
@@ -161,7 +161,7 @@ func TestCanariesStayAtHome(t *testing.T) {
 	}
 }
 
-// With passCredentials the client certificate goes where the password goes, and else it stays at home too.
+// With passCredentials the client certificate is sent wherever the password is sent, and otherwise to its own host only.
 func TestCertificateStaysAtHome(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	w.ServeTLS(t, "repo.test:443", w.ServerTLS(t, "repo.test", true), fetchtest.Files{"/x": "archive"})
@@ -180,7 +180,7 @@ func TestCertificateStaysAtHome(t *testing.T) {
 	}
 }
 
-// A server that quotes what it was asked for, and with which credentials, does not bring them into an error.
+// If a server quotes a request and its credentials, they do not appear in the error.
 func TestServerEchoesSecrets(t *testing.T) {
 	const secret = "canary-secret"
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

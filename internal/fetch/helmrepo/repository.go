@@ -21,10 +21,10 @@ type Options struct {
 	PassCredentials bool
 	Timeout         time.Duration // spec.timeout: of one index or one archive, with its retries; 0 for no limit
 	Digests         fetch.DigestPolicy
-	Useless         string // what is wrong with a Secret without a login, "" for one that has a login and without a Secret
+	Useless         string // the fault of a Secret without a login, "" if it has a login or there is no Secret
 }
 
-// Repository is a Helm repository on an HTTP server. It is safe for use by many goroutines.
+// Repository is a Helm repository on an HTTP server. It is safe for concurrent use.
 type Repository struct {
 	client    *fetch.Client
 	base      *url.URL // normalised, without user and password
@@ -33,8 +33,8 @@ type Repository struct {
 	transport http.RoundTripper
 }
 
-// Open opens the repository at a URL, without asking its server anything. User and password in the URL are the
-// identity's, if it has none. An error is a *url.Error or a *SchemeError.
+// Open opens the repository at a URL, without sending a request. User and password in the URL are the identity's, if it
+// has no basic credentials. An error is a *url.Error or a *SchemeError.
 func Open(c *fetch.Client, base string, id *auth.Identity, o Options) (*Repository, error) {
 	normal, err := fetch.NormalizeURL(base)
 	if err != nil {
@@ -74,8 +74,8 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 type exchange struct {
 	repo     *Repository
 	slot     *fetch.Slot
-	buffered bool // transfer while what has come is consumed
-	known    Tag  // of what the caller has already
+	buffered bool // transfer and consume concurrently
+	known    Tag  // of the file that the caller has already
 	tag      Tag  // of the answer
 }
 
@@ -118,8 +118,8 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 }
 
 // A Tag is the name that a server gives to the version of a file: an entity tag of HTTP, strong or weak, or the time of the
-// last change behind the word modified. What is kept under a tag is compared with the digest that it had, so that a weak
-// one does as well. It is empty if the server gives none, or another server answered.
+// last change behind the word modified. A file that is kept under a tag is compared with its recorded digest, so that a
+// weak tag suffices. It is empty if the server sends no tag, or another server answered.
 type Tag string
 
 // tagModified begins a tag that is a time.
@@ -128,7 +128,7 @@ const tagModified = "modified "
 // maxTag bounds a tag, in bytes.
 const maxTag = 1 << 10
 
-// ErrNotModified says that the file has the tag that the caller knows already.
+// ErrNotModified reports that the file still has the tag that the caller passed.
 var ErrNotModified = errors.New("not modified")
 
 func tagOf(answer *http.Response) Tag {
@@ -157,7 +157,7 @@ func modifiedTag(h http.Header) Tag {
 	return Tag(tagModified + modified.UTC().Format(http.TimeFormat))
 }
 
-// ask makes a request one for another version than that of the tag.
+// ask makes a request conditional: it is for another version than the tag's.
 func (t Tag) ask(r *http.Request) {
 	if modified, ok := strings.CutPrefix(string(t), tagModified); ok {
 		r.Header.Set("If-Modified-Since", modified)
@@ -166,8 +166,7 @@ func (t Tag) ask(r *http.Request) {
 	}
 }
 
-// send makes one request. Only the first one is conditional: a tag means nothing to a server that one is redirected
-// to.
+// send sends one request. Only the first one is conditional: a tag has no meaning for the target of a redirect.
 func (x *exchange) send(ctx context.Context, u *url.URL, first bool) (*http.Response, error) {
 	if err := x.slot.Move(ctx, u); err != nil {
 		return nil, fetch.NewRequestError(ctx, u.String(), err)
@@ -199,7 +198,7 @@ func (x *exchange) requestError(ctx context.Context, u *url.URL, err error) erro
 	})
 }
 
-// scrubber removes what is secret from the answers of a server to requests for these URLs.
+// scrubber removes secrets from the answers of a server to requests for these URLs.
 func (x *exchange) scrubber(urls ...*url.URL) func(string) string {
 	return func(text string) string {
 		text = x.repo.identity.Scrub(text)

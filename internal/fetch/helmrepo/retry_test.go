@@ -92,8 +92,7 @@ func TestRetrySucceeds(t *testing.T) {
 // firstWait is how long a client waits after the first failure, with the jitter of these tests.
 const firstWait = 500 * time.Millisecond
 
-// limited answers 429 with this header, once.
-// limited refuses one request. What it asks for is by its own clock, not by the test's.
+// limited answers the first request with 429 and this header. The header is by the server's clock, not by the test's.
 func limited(retryAfter string, now time.Time) http.Handler {
 	return fetchtest.InTurn(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Date", now.Format(http.TimeFormat))
@@ -215,7 +214,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// At most so many transfers of one host at the same time, and its waiting ones do not lose their own time.
+// The transfers of one host are limited, and the waiting ones do not lose their own time.
 func TestPerHostLimit(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	var mu sync.Mutex

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 )
 
-// versions serves an index under a tag, and says so to who has it.
+// versions serves an index under a tag, and answers 304 to a request with this tag.
 type versions struct {
 	tag   string
 	asked []string // If-None-Match of each request
@@ -93,7 +93,7 @@ func TestNewIndex(t *testing.T) {
 	}
 }
 
-// A tag is that of the server that was asked: it is not sent to another one, and none is taken from there.
+// A tag belongs to its server: it is not sent to another server, and another server's tag is not accepted.
 func TestNewIndexElsewhere(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	there := &versions{tag: `"v1"`}

@@ -22,8 +22,8 @@ func indexURL(repo *url.URL) *url.URL {
 	return &u
 }
 
-// ChartURL returns the URL of an archive. An absolute reference is returned as it is. A relative one is resolved
-// against the repository's URL, whose query it gets if it has none of its own and stays on the same host.
+// ChartURL returns the URL of an archive. An absolute reference is returned unchanged. A relative one is resolved
+// against the repository's URL, whose query it gets if it has no query and stays on the same host.
 func ChartURL(repo, ref string) (string, error) {
 	base, err := auth.ParseURL(repo)
 	if err != nil {
@@ -43,8 +43,8 @@ func ChartURL(repo, ref string) (string, error) {
 	return resolved.String(), nil
 }
 
-// parseReference reads the URL of an archive. The parser lets a space in a path pass and escapes it when it is written; one
-// in a query it would write as it is.
+// parseReference parses the URL of an archive. The parser accepts a space in a path and escapes it in String; a space in a
+// query it would not escape.
 func parseReference(ref string) (*url.URL, error) {
 	u, err := auth.ParseURL(ref)
 	if err == nil {
@@ -60,7 +60,7 @@ func resolveReference(repo, ref *url.URL) *url.URL {
 	}
 	fetch.EndInSlash(&base)
 	u := base.ResolveReference(ref)
-	// A query often contains a token. It is meant for this host, not for one that the index names.
+	// A query often contains a token. It is meant for this host, not for another host in the index.
 	if u.RawQuery == "" && auth.SameOrigin(u, repo) {
 		u.RawQuery = repo.RawQuery
 	}
@@ -96,12 +96,12 @@ type OCIURLError struct {
 	raw func() string
 }
 
-// Reference returns the URL as the index has it.
+// Reference returns the URL in the index, unchanged.
 func (e *OCIURLError) Reference() string { return e.raw() }
 
 func (e *OCIURLError) Error() string { return "the archive is in an OCI registry: " + e.URL }
 
-// Hint says what to do.
+// Hint returns advice for the user.
 func (e *OCIURLError) Hint() string {
 	return "use a HelmRepository with type: oci and the URL of the registry"
 }

@@ -114,7 +114,7 @@ func TestOpenHTTP(t *testing.T) {
 	}
 }
 
-// A relative reference stays on the repository's host, and what is not refused can be requested.
+// A relative reference stays on the repository's host, and a URL that is not refused can be requested.
 func FuzzChartURL(f *testing.F) {
 	f.Add("https://u:p@h/a?q=1", "foo-1.0.0.tgz")
 	f.Add("https://h", "//other/x")
