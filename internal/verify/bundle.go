@@ -17,7 +17,7 @@ import (
 // bundleType begins the media types of sigstore bundles of all versions.
 const bundleType = "application/vnd.dev.sigstore.bundle"
 
-// A bundleSignature is a statement about the subject in a signed envelope, with what is needed to verify it.
+// A bundleSignature is a statement about the subject in a signed envelope, with the material to verify it.
 type bundleSignature struct {
 	subject digest.Digest
 	bundle  *bundle.Bundle
@@ -46,8 +46,8 @@ func lookBundles(ctx context.Context, r *reader, j judge, f *findings) (*Signer,
 	return nil, nil
 }
 
-// mayBe reports whether an artifact may be of the type. Some registries do not know of what type an artifact is, and
-// say instead what its configuration is.
+// mayBe reports whether an artifact may be of the type. Some registries do not know the type of an artifact, and list
+// the type of its configuration instead.
 func mayBe(kind string, d ocispec.Descriptor) bool {
 	switch d.ArtifactType {
 	case "", emptyType, ocispec.MediaTypeImageConfig:
@@ -118,7 +118,7 @@ func (b *bundleSignature) verify(m root.TrustedMaterial, v []sigstore.VerifierOp
 	return verifier.Verify(b.bundle, sigstore.NewPolicy(sigstore.WithArtifactDigest(b.subject.Algorithm().String(), sum), p...))
 }
 
-// signedBy reports whether a key has signed, whatever it was.
+// signedBy reports whether a key has signed the envelope, regardless of its contents.
 func (b *bundleSignature) signedBy(k publicKey) bool {
 	for _, v := range k.verifiers {
 		verifier, err := sigstore.NewVerifier(keyMaterial(v), sigstore.WithNoObserverTimestamps())

@@ -10,12 +10,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// CosignOptions say whose signatures count: with Keys those that fit one of them, else those with a certificate for one
-// of the Identities.
+// CosignOptions select the signatures that count: with Keys the signatures of these keys, else the signatures with a
+// certificate for one of the Identities.
 type CosignOptions struct {
 	// Keys are public keys as PEM, by name. They are tried in the order of their names.
 	Keys map[string][]byte
-	// Identities are alternatives. None means that any identity will do.
+	// Identities are alternatives. If empty, any identity is accepted.
 	Identities []Identity
 	// Trust is not used until a signature with a certificate was found.
 	Trust *Trust
@@ -30,12 +30,12 @@ const (
 	noMatching   = "no matching signatures"
 )
 
-// Cosign looks for a cosign signature of the subject, as a manifest under the digest's .sig tag or as a sigstore bundle
-// that refers to the digest, and returns who made the first one that counts.
+// Cosign looks for a cosign signature of the subject, as a manifest under the digest's .sig tag or as a sigstore bundle that
+// refers to the digest, and returns the signer of the first one that counts.
 //
-// If the registry has answered completely, the error says that nothing is signed or that a limit is exceeded, or is a
-// [*RefusedError]. It is a [*SettingsError] if the options are wrong. Any other error is a failure to find out, which is never
-// taken for an answer.
+// If the registry has answered completely, the error reports that the subject is unsigned or that a limit is exceeded, or is a
+// [*RefusedError]. It is a [*SettingsError] if the options are wrong. Any other error means that the signatures could not be
+// read; it is never taken for a verdict.
 func Cosign(ctx context.Context, s Subject, o CosignOptions) (*Signer, error) {
 	r, err := newReader(s)
 	if err != nil {
@@ -70,14 +70,14 @@ func (o CosignOptions) judge() (judge, error) {
 	return newKeylessJudge(o.Identities, o.Trust)
 }
 
-// findings are what was seen on the way to a verdict.
+// findings are the errors that are collected before the verdict.
 type findings struct {
-	failures []error // that say nothing about signatures
+	failures []error // that are not about signatures
 	limit    error
 	refusals []error
 }
 
-// failed sorts an error in. The reasons against one signature do not keep the others from being looked at.
+// failed sorts an error into the findings. A refused signature does not keep the rest from being verified.
 func (f *findings) failed(err error) {
 	var limit *limitError
 	var refused interface{ Integrity() bool }

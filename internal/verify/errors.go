@@ -14,10 +14,10 @@ const maxErrorText = 1000
 
 func oneLine(text string) string { return finding.OneLine(text, maxErrorText) }
 
-// A RefusedError reports that there are signatures, but none that counts. Err has the reasons, if there are any.
+// A RefusedError reports that there are signatures, but that no signature counts. Err has the reasons; it may be nil.
 type RefusedError struct{ finding.Problem }
 
-// refused says why. The hint may be empty, and err nil.
+// refused returns a RefusedError. The hint may be empty, and err nil.
 func refused(hint, message string, err error) error {
 	return &RefusedError{finding.Problem{Class: finding.Untrusted | finding.Lasting, Text: oneLine(withReason(message, err)), Advice: hint, Err: err}}
 }
@@ -33,12 +33,12 @@ func withReason(message string, err error) string {
 // looked at does not count.
 type limitError struct{ finding.Problem }
 
-// tooMany says of how many of something, such as "signatures of sha256:…", no more are looked at.
+// tooMany reports that only limit items, such as "signatures of sha256:…", are read.
 func tooMany(what string, limit int) error {
 	return newLimitError(fmt.Sprintf("%s: more than the limit of %d", oneLine(what), limit))
 }
 
-// tooLarge says how many bytes something may have.
+// tooLarge reports that an item exceeds its limit, in bytes.
 func tooLarge(what string, limit int64) error {
 	return newLimitError(fmt.Sprintf("%s exceeds the limit of %d bytes", oneLine(what), limit))
 }
@@ -47,15 +47,15 @@ func newLimitError(text string) error {
 	return &limitError{finding.Problem{Class: finding.Untrusted | finding.Lasting, Text: text}}
 }
 
-// A SettingsError reports that nothing can be verified with the keys, certificates or policy that were given.
+// A SettingsError reports that the given keys, certificates or policy cannot verify anything.
 type SettingsError struct{ finding.Problem }
 
-// unusable says why. The hint may be empty, and err nil.
+// unusable returns a SettingsError. The hint may be empty, and err nil.
 func unusable(hint, message string, err error) error {
 	return &SettingsError{finding.Problem{Class: finding.Lasting, Text: withReason(message, err), Advice: hint, Err: err}}
 }
 
-// unsigned says that there is no signature at all of the kind that is required. Such a chart is not trusted.
+// unsigned reports that there is no signature at all of the required kind. Such a chart is not trusted.
 func unsigned(text string) error {
 	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted | finding.Lasting, Text: text}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
 
-// judges are one for a key that has signed nothing, and one for a Sigstore that has not been used.
+// judges returns a judge for a key that has signed nothing, and a judge for a Sigstore that has not been used.
 func judges(f *testing.F) []judge {
 	f.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -37,7 +37,7 @@ func judges(f *testing.F) []judge {
 	return []judge{keyed, keyless}
 }
 
-// refusedOnly is the law of both: whatever it is, it is refused, and that is no failure.
+// refusedOnly checks the rule for both: any input is refused, with a [RefusedError].
 func refusedOnly(t *testing.T, signer *Signer, err error) {
 	t.Helper()
 	var refused *RefusedError

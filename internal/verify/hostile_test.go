@@ -37,7 +37,7 @@ func (p *world) serveClassic(payload string, annotations map[string]string) {
 	})
 }
 
-// annotationsOf reads those of a good keyless signature.
+// annotationsOf returns the payload and the annotations of a valid keyless signature.
 func (p *world) annotationsOf() (payload string, annotations map[string]string) {
 	p.Helper()
 	get := func(path string) []byte {
@@ -198,7 +198,7 @@ func TestInvalidSubject(t *testing.T) {
 	}
 }
 
-// The text of a registry does not get at the terminal.
+// The control characters in a registry's text do not reach the terminal.
 func TestHostileText(t *testing.T) {
 	const text = "sha256:\x1b[2J\r\nok: verified\u202e"
 	for name, list := range map[string][]any{
@@ -215,7 +215,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// A registry that says nothing is not waited for without end.
+// The wait for a silent registry is bounded.
 func TestTimeout(t *testing.T) {
 	p := newWorld(t, "ggcr")
 	p.subject.Timeout = 10 * time.Millisecond

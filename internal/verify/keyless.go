@@ -119,7 +119,7 @@ func certified(b *bundle.Bundle, r *sigstore.VerificationResult) *Signer {
 			signer.Time = t.Timestamp.UTC()
 		}
 	}
-	// Entries of logs that are not trusted are passed over, so only a single one is known to be the one that counted.
+	// Entries of untrusted logs are skipped, so only a single entry is known to be the one that counted.
 	if entries := b.GetVerificationMaterial().GetTlogEntries(); len(entries) == 1 {
 		index := entries[0].GetLogIndex()
 		signer.LogIndex = &index
@@ -231,7 +231,7 @@ func (s *classicSignature) asBundle() (*bundle.Bundle, error) {
 	})
 }
 
-// logEntry reads the log's promise, and compares what was logged: the library compares the signature and the
+// logEntry parses the log's promise, and compares the logged payload: the library compares the signature and the
 // certificate only.
 func (s *classicSignature) logEntry(payload digest.Digest) (*protorekor.TransparencyLogEntry, error) {
 	text := s.annotations[logAnnotation]

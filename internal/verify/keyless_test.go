@@ -102,7 +102,7 @@ func TestKeyless(t *testing.T) {
 	})
 }
 
-// §12 case 62: unsigned. Nothing is needed to find that out.
+// §12 case 62: unsigned. The verdict needs no trust root.
 func TestKeylessUnsigned(t *testing.T) {
 	_, trust := newSigstore(t)
 	p := newWorld(t, "ggcr")
@@ -184,7 +184,7 @@ func TestKeylessAttacks(t *testing.T) {
 	}
 }
 
-// What was made with a key is not what was made keyless, and the hints say which it is.
+// A signature by a key is not a keyless signature, and the hints name its kind.
 func TestKeyOrKeyless(t *testing.T) {
 	for form, sign := range keylessSignings {
 		s, trust := newSigstore(t)

@@ -7,7 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rsa"
-	_ "crypto/sha512" // what larger keys may be used with
+	_ "crypto/sha512" // for signatures with larger keys
 	"fmt"
 	"maps"
 	"slices"
@@ -53,7 +53,7 @@ func PublicKey(name string, content []byte) bool {
 	return err == nil
 }
 
-// A publicKey is one with which signatures are compared.
+// A publicKey is a key that verifies signatures.
 type publicKey struct {
 	name      string
 	kind      string
@@ -89,7 +89,7 @@ func newPublicKey(name string, text []byte) (publicKey, error) {
 		return refuse(err)
 	}
 	k.verifiers = append(k.verifiers, first)
-	// cosign hashes with SHA-256 whatever the key is. Later versions use what suits the curve, for bundles.
+	// cosign hashes with SHA-256 for every key. Later versions use the hash that suits the curve, for bundles.
 	if e, ok := key.(*ecdsa.PublicKey); ok && e.Curve.Params().BitSize > 256 {
 		second, err := signature.LoadDefaultVerifier(key)
 		if err != nil {
@@ -149,7 +149,7 @@ func (j keyJudge) bundle(_ context.Context, b *bundleSignature) (*Signer, error)
 			}
 			return &Signer{Key: k.name}, nil
 		}
-		// What a key has signed is good, whatever it says.
+		// A signature by a trusted key is genuine, regardless of the claim in it.
 		if b.signedBy(k) {
 			return nil, b.refuseClaim()
 		}
@@ -157,7 +157,7 @@ func (j keyJudge) bundle(_ context.Context, b *bundleSignature) (*Signer, error)
 	return nil, j.refuse(b.signature(), b.hasCertificate())
 }
 
-// keyMaterial is trust in one key, whatever a bundle calls it, and at any time.
+// keyMaterial is trust in one key, for every key hint in a bundle, and at any time.
 func keyMaterial(v signature.Verifier) root.TrustedMaterial {
 	key := root.NewExpiringKey(v, time.Time{}, time.Time{})
 	return root.NewTrustedPublicKeyMaterial(func(string) (root.TimeConstrainedVerifier, error) { return key, nil })

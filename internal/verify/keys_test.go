@@ -86,7 +86,7 @@ func TestCosignSeveral(t *testing.T) {
 	})
 }
 
-// A signature that was made for something else, under this digest's name.
+// A signature of another digest, under this digest's name.
 func TestCosignCopied(t *testing.T) {
 	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, _ string) {
 		key := newKey(p.T, "ecdsa")
@@ -102,7 +102,7 @@ func TestCosignCopied(t *testing.T) {
 	})
 }
 
-// A tag that moves takes neither the digest nor the signature of what it was with it.
+// A tag that moves does not change the digest to verify, or the signatures that count.
 func TestCosignTagMoved(t *testing.T) {
 	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, _ string) {
 		key := newKey(p.T, "ecdsa")
@@ -125,7 +125,7 @@ func TestCosignTagMoved(t *testing.T) {
 	})
 }
 
-// The registry serves something else under a digest.
+// The registry serves other content under a digest.
 func TestCosignOtherBytes(t *testing.T) {
 	each(t, func(p *world, sign func(*signing.Key, signing.Target) error, form string) {
 		key := newKey(p.T, "ecdsa")
@@ -136,7 +136,7 @@ func TestCosignOtherBytes(t *testing.T) {
 	})
 }
 
-// What cannot be found out is no answer.
+// A failure to read is not a verdict.
 func TestCosignFailures(t *testing.T) {
 	for _, path := range []string{"/manifests/sha256-", "/blobs/", "/referrers/"} {
 		for _, code := range []int{http.StatusServiceUnavailable, http.StatusInternalServerError, http.StatusTooManyRequests, http.StatusForbidden} {
@@ -181,7 +181,7 @@ func TestCosignFailures(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	// One of the two places is enough, if what is there is good.
+	// One of the two places is enough, if the signature there is valid.
 	t.Run("the other place", func(t *testing.T) {
 		p := newWorld(t, "ggcr")
 		key := newKey(t, "ecdsa")

@@ -18,13 +18,13 @@ import (
 // cachedSignatures is the kind of the answers that are kept.
 const cachedSignatures = "signature"
 
-// A Memory holds what earlier runs were answered when they looked for signatures. What has a digest is served from it; what
-// a tag names, and what refers to a digest, is requested each time, because a signature may be withdrawn: unless no
-// connection is to be opened, or the caller says that the last answer will do.
+// A Memory holds the answers to earlier runs' searches for signatures. Content that is named by its digest is served from
+// it; tags and lists of referrers are requested each time, because a signature may be withdrawn: unless no connection is to
+// be opened, or the caller accepts the last answer.
 type Memory struct {
 	Answers cache.Memory
-	// Settled is true if what the source said last time will do, as for what is locked. A caller asks again without it
-	// before it takes a no from what is kept.
+	// Settled is true if the last answer of the source suffices, as for locked sources. A caller verifies again without
+	// it before it accepts a refusal that rests on kept answers.
 	Settled bool
 
 	used atomic.Bool
@@ -43,7 +43,7 @@ type keptAnswer struct {
 	Content []byte   `json:"content,omitempty"`
 }
 
-// recall looks an answer up. What has a digest never changes.
+// recall returns a kept answer. With fixed, the name contains a digest, and the answer never changes.
 func (m *Memory) recall(name string, fixed bool) (*answer, bool) {
 	if m == nil || !fixed && !m.Settled && !m.offline() {
 		return nil, false
@@ -58,7 +58,7 @@ func (m *Memory) recall(name string, fixed bool) (*answer, bool) {
 	return &answer{kept.Code, http.Header{"Content-Type": {kept.Type}, "Link": kept.Links}, kept.Content}, true
 }
 
-// remember keeps an answer that says something: what is there, or that nothing is.
+// remember keeps an answer with content, or the answer that there is no content.
 func (m *Memory) remember(name string, a *answer, fixed bool) {
 	if m == nil || a.code != http.StatusOK && (fixed || !noReferrersAPI(a)) {
 		return
@@ -66,11 +66,11 @@ func (m *Memory) remember(name string, a *answer, fixed bool) {
 	m.Answers.Remember(cachedSignatures, name, keptAnswer{a.code, a.header.Get("Content-Type"), a.header.Values("Link"), a.content})
 }
 
-// missing is the error of what is not kept, in a run that opens no connection.
+// missing returns the error for an answer that is not kept, in a run that opens no connection.
 func (m *Memory) missing(what string) error { return m.Answers.Missing(what) }
 
-// revocationsKept is a transport to the servers that know of revoked certificates. What they said last is served where no
-// connection is to be opened, for as long as they said that it is valid, which the library judges.
+// revocationsKept is a transport to the servers that list revoked certificates. In a run without connections it serves
+// their last answers; the library checks that the answers are still valid.
 type revocationsKept struct {
 	next   http.RoundTripper
 	memory *Memory
@@ -108,20 +108,20 @@ func (k *revocationsKept) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// aboutRevocation reports whether an answer is what servers say of revoked certificates. What another server said is not
-// kept: a certificate may name any.
+// aboutRevocation reports whether an answer is an OCSP response or a revocation list. Other answers are not kept: a
+// certificate may name any server.
 func aboutRevocation(content []byte) bool {
 	_, notOCSP := ocsp.ParseResponse(content, nil)
 	_, notList := x509.ParseRevocationList(content)
 	return notOCSP == nil || notList == nil
 }
 
-// failing ends with an error, or lets what comes after it go on.
+// failing returns its error, or io.EOF so that the next reader follows.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
-// nameOf is equal for equal requests. The body of one that has one can be read again.
+// nameOf returns equal names for equal requests. It replaces the request's body, so that it can be read again.
 func nameOf(r *http.Request) (string, error) {
 	name := r.Method + " " + r.URL.String()
 	if r.Body == nil || r.Body == http.NoBody {

@@ -33,7 +33,7 @@ const (
 
 // NotationOptions say whose signatures count.
 type NotationOptions struct {
-	// Policy is a trust policy as JSON. Whatever trust stores it names have the same certificates.
+	// Policy is a trust policy as JSON. All trust stores that it names have the same certificates.
 	Policy       []byte
 	Certificates map[string][]byte // by name, PEM or DER; of PEM, the first block
 	// Transport reaches the servers that certificates name for their revocation. With nil they are not reached, which
@@ -94,7 +94,7 @@ func parseCertificate(content []byte) (*x509.Certificate, error) {
 // Notation looks for a notation signature of the subject that the trust policy accepts. It returns nil and no error if
 // the policy skips the verification, or only records that the signer is not trusted.
 //
-// The errors are those of [Cosign].
+// The errors are as for [Cosign].
 func Notation(ctx context.Context, s Subject, o NotationOptions) (*Signer, error) {
 	r, err := newReader(s)
 	if err != nil {
@@ -184,8 +184,8 @@ func newNotary(s Subject, o NotationOptions) (*notary, error) {
 	return n, nil
 }
 
-// parsePolicy reads a trust policy. A statement that skips the verification may name what it does not look at, which
-// the library refuses.
+// parsePolicy parses a trust policy. A statement that skips the verification may name trust stores and identities,
+// which the library refuses.
 func parsePolicy(content []byte) (*trustpolicy.Document, error) {
 	var d trustpolicy.Document
 	if err := json.Unmarshal(content, &d); err != nil {
@@ -203,7 +203,7 @@ func (n *notary) options() notation.VerifierVerifyOptions {
 	return notation.VerifierVerifyOptions{ArtifactReference: n.subject.Ref()}
 }
 
-// skips reports whether the policy wants nothing verified.
+// skips reports whether the policy skips the verification.
 func (n *notary) skips(ctx context.Context) (bool, error) {
 	skipper, ok := n.verifier.(interface {
 		SkipVerify(context.Context, notation.VerifierVerifyOptions) (bool, *trustpolicy.VerificationLevel, error)

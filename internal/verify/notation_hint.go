@@ -12,7 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// hint says what is known of a signature that was refused.
+// hint returns advice about a refused signature, "" if the reason is unknown.
 func (n *notary) hint(outcome *notation.VerificationOutcome, subject ocispec.Descriptor) string {
 	if outcome == nil || outcome.EnvelopeContent == nil || len(outcome.EnvelopeContent.SignerInfo.CertificateChain) == 0 {
 		return ""

@@ -85,7 +85,7 @@ func TestNotationUnsigned(t *testing.T) {
 	}
 }
 
-// What each level does about a root that is not trusted.
+// The result of each level for an untrusted root.
 func TestNotationUntrusted(t *testing.T) {
 	p := newWorld(t, "ggcr")
 	must(t, issue(t, newAuthority(t, "evil"), "").Sign(t.Context(), p.target(), signing.JWS))
@@ -223,7 +223,7 @@ func TestNotationSeveral(t *testing.T) {
 	refused(t, err, "more than the limit of 3")
 }
 
-// A signature is one envelope. Nothing lets a manifest with none, or with a second one, pass.
+// A signature is one envelope. A manifest without an envelope, or with a second one, never passes.
 func TestNotationEnvelopes(t *testing.T) {
 	const kind = "application/vnd.cncf.notary.signature"
 	envelope := map[string]any{"mediaType": signing.JWS, "digest": sha256Of("{}"), "size": 2}

@@ -21,7 +21,7 @@ import (
 // A Keyring holds the public PGP keys that provenance files may be signed with.
 type Keyring struct{ keys openpgp.EntityList }
 
-// ParseKeyring reads exported keys, binary as Helm wants them or armored. The error is a [*SettingsError].
+// ParseKeyring reads exported keys, binary as for Helm or armored. The error is a [*SettingsError].
 func ParseKeyring(content []byte) (*Keyring, error) {
 	read := openpgp.ReadKeyRing
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("-----BEGIN PGP")) {
@@ -44,11 +44,11 @@ func keyringHint(content []byte) string {
 	return ""
 }
 
-// Provenance checks a chart's provenance file as `helm verify` does: that one of the keys signed it, and that the
-// archive under its file name has the hash that it says. It reads the archive to its end.
+// Provenance checks a chart's provenance file as `helm verify` does: that one of the keys signed it, and that the archive has
+// the hash that it lists under the file name. It reads the archive to its end.
 //
-// The error says that there is no provenance or that a limit is exceeded, or is a [*RefusedError]. Any other error is from the
-// archive's reader.
+// The error reports that there is no provenance or that a limit is exceeded, or is a [*RefusedError]. Any other error is from
+// the archive's reader.
 func Provenance(archive io.Reader, file string, provenance []byte, ring *Keyring) (*Signer, error) {
 	switch {
 	case len(provenance) == 0:

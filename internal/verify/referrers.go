@@ -15,11 +15,11 @@ import (
 // artifactManifest is the manifest type of a draft of the specification, which notation has used for a while.
 const artifactManifest = "application/vnd.oci.artifact.manifest.v1+json"
 
-// emptyType is what some registries say of every artifact without a configuration of its own.
+// emptyType is the type that some registries list for every artifact without a configuration.
 const emptyType = "application/vnd.oci.empty.v1+json"
 
-// referrers lists the artifacts that refer to the subject: as the registry's API says or, where it has none, as the
-// index under the subject's tag says.
+// referrers lists the artifacts that refer to the subject: from the registry's API or, if it has no such API, from the
+// index under the subject's tag.
 func (r *reader) referrers(ctx context.Context) ([]ocispec.Descriptor, error) {
 	u := r.url("referrers", r.subject.Digest.String())
 	var all []ocispec.Descriptor
@@ -91,7 +91,7 @@ func (r *reader) parseIndex(content []byte) ([]ocispec.Descriptor, error) {
 	return index.Manifests, nil
 }
 
-// nextPage reads the Link header. A link to another host does not count: nothing there is part of this registry.
+// nextPage parses the Link header. A link to another host is ignored: it is not part of this registry.
 func nextPage(u *url.URL, h http.Header) *url.URL {
 	for _, link := range h.Values("Link") {
 		target, params, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(link), "<"), ">")

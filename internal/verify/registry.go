@@ -21,7 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// defaultTimeout is longer than what transports take that try again and watch over progress.
+// defaultTimeout is longer than the retries and the watch over progress of a transport take.
 const defaultTimeout = 5 * time.Minute
 
 const (
@@ -29,8 +29,8 @@ const (
 	dockerManifest    = "application/vnd.docker.distribution.manifest.v2+json"
 )
 
-// A reader reads, within limits, what a registry has about one repository. The client libraries would read whatever
-// size they are sent, the first page only, and take some failures for an empty answer.
+// A reader reads the manifests and blobs of one repository, within limits. The client libraries would read answers of
+// any size, the first page only, and take some failures for an empty answer.
 type reader struct {
 	subject Subject
 	ref     registry.Reference
@@ -52,7 +52,7 @@ func newReader(s Subject) (*reader, error) {
 	return &reader{subject: s, ref: ref, origin: origin}, nil
 }
 
-// url is that of a manifest, a blob or a list of referrers.
+// url returns the URL of a manifest, a blob or a list of referrers.
 func (r *reader) url(kind, reference string) *url.URL {
 	u := *r.origin
 	u.Path = "/v2/" + r.ref.Repository + "/" + kind + "/" + reference
@@ -74,8 +74,8 @@ func (a *answer) mediaType() string {
 	return kind
 }
 
-// get returns answers of any status, from memory if they will do. An error of the limit calls it what; the digest is empty
-// unless it is known by one.
+// get returns answers of any status, from memory if allowed. An error of the limit names the content with what; the digest
+// is empty unless the content is known by a digest.
 func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64, what string, d digest.Digest) (*answer, error) {
 	m := r.subject.Memory
 	if a, found := m.recall(u.String(), d != ""); found && int64(len(a.content)) <= limit {
@@ -91,7 +91,7 @@ func (r *reader) get(ctx context.Context, u *url.URL, accept string, limit int64
 	return a, err
 }
 
-// isManifest reports whether an answer is a manifest or an index. What another server said is not kept.
+// isManifest reports whether an answer is a manifest or an index. Other answers are not kept.
 func (a *answer) isManifest() bool {
 	var doc struct{ Config, Layers, Blobs, Manifests json.RawMessage }
 	return json.Unmarshal(a.content, &doc) == nil && (doc.Config != nil || doc.Layers != nil || doc.Blobs != nil || doc.Manifests != nil)
@@ -140,7 +140,7 @@ func (r *reader) send(ctx context.Context, u *url.URL, accept string) (*http.Res
 	return resp, nil
 }
 
-// named returns the manifest of a tag, and nil if there is none.
+// named returns the manifest of a tag, and nil if the tag does not exist.
 func (r *reader) named(ctx context.Context, tag, what string, types ...string) (*answer, error) {
 	u := r.url("manifests", tag)
 	a, err := r.get(ctx, u, strings.Join(types, ", "), maxManifestBytes, what, "")
@@ -155,7 +155,7 @@ func (r *reader) named(ctx context.Context, tag, what string, types ...string) (
 	return a, nil
 }
 
-// content returns a manifest or a blob that is known by digest, and nothing else.
+// content returns a manifest or a blob by its digest. Its content has to match.
 func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limit int64, what string) (*answer, error) {
 	if _, err := digest.Parse(d.String()); err != nil {
 		return nil, refused("", what+" is not named by a digest", err)
@@ -172,7 +172,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	switch a.code {
 	case http.StatusOK:
 	case http.StatusNotFound:
-		// Some clients delete a manifest and leave it in the index: what is not there is no signature.
+		// Some clients delete a manifest and leave it in the index: a missing manifest is not a signature.
 		return nil, refused("", what+" is listed, but not there", nil)
 	default:
 		return nil, badAnswer(u, a.code)
@@ -183,7 +183,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	return a, nil
 }
 
-// blob returns the content of a descriptor, which must have the size that the descriptor says.
+// blob returns the content of a descriptor, which must have the size in the descriptor.
 func (r *reader) blob(ctx context.Context, d ocispec.Descriptor, what string) ([]byte, error) {
 	if d.Size > maxSignatureBytes {
 		return nil, tooLarge(what, maxSignatureBytes)
@@ -195,7 +195,7 @@ func (r *reader) blob(ctx context.Context, d ocispec.Descriptor, what string) ([
 	return a.content, nil
 }
 
-// An artifact is what refers to the subject, in the form of the specification or of a draft.
+// An artifact is a manifest that refers to the subject, in the form of the specification or of a draft.
 type artifact struct {
 	Layers []ocispec.Descriptor `json:"layers"`
 	Blobs  []ocispec.Descriptor `json:"blobs"`

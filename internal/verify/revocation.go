@@ -17,13 +17,13 @@ import (
 	"github.com/notaryproject/notation-go/verifier/trustpolicy"
 )
 
-// revocationTimeout is how long one revocation server may take. The library bounds what it may send.
+// revocationTimeout bounds a request to one revocation server. The library bounds the size of the answer.
 const revocationTimeout = 5 * time.Second
 
 var errNoRevocation = errors.New("revocation servers are not asked")
 
-// revocations asks, for the library, the servers that certificates name, and remembers what the library only puts into
-// words: whether a certificate was revoked, or a server could not be asked.
+// revocations sends, for the library, the requests to revocation servers, and records the facts that the library only
+// puts into words: whether a certificate was revoked, or a server could not be reached.
 type revocations struct {
 	next http.RoundTripper
 

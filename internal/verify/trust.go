@@ -7,8 +7,8 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/root"
 )
 
-// Trust is in the authorities and logs of keyless signatures. It is fetched once, on first use.
-// It is safe for use by many goroutines.
+// Trust holds the trusted authorities and logs of keyless signatures. It is fetched once, on first use. It is safe for
+// concurrent use.
 type Trust struct {
 	load func(context.Context) (root.TrustedMaterial, error)
 
@@ -26,7 +26,7 @@ func TrustedRoot(content []byte) (*Trust, error) {
 	return &Trust{loaded: m}, nil
 }
 
-// material remembers failures as well: a hundred charts ask an unreachable server once.
+// material returns the trusted root. It keeps failures as well: a hundred charts try an unreachable server once.
 func (t *Trust) material(ctx context.Context) (root.TrustedMaterial, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// trustValidDays is for how long what was fetched is good without asking again.
+	// trustValidDays is how many days the fetched trust root is used without a new request.
 	trustValidDays = 1
 	// tufTimeout is for one file.
 	tufTimeout = time.Minute
@@ -29,18 +29,18 @@ const (
 
 // PublicTrustOptions say where a trusted root is published with TUF.
 type PublicTrustOptions struct {
-	// CacheDir keeps what was fetched between runs. Empty: nothing is kept.
+	// CacheDir keeps the fetched trust root between runs. If empty, it is not kept.
 	CacheDir string
-	// Mirror is the URL of the repository, and Root what the trust in it starts with. Empty: the public Sigstore's,
-	// whose root is part of the program.
+	// Mirror is the URL of the repository, and Root its initial root of trust. If empty, the public Sigstore's are
+	// used, whose root is part of the program.
 	Mirror string
 	Root   []byte
 
 	Transport http.RoundTripper
 }
 
-// PublicTrust is trust in what is published with TUF, by default by the public Sigstore. It is fetched when it is first
-// needed, and then again when it is older than a day. If that fails, what is in the cache is good until it expires.
+// PublicTrust returns the trust root of a TUF repository, by default the public Sigstore's. It is fetched when it is
+// first needed, and again when it is older than a day. If that fails, the root in the cache is used until it expires.
 func PublicTrust(o PublicTrustOptions) *Trust {
 	if o.Mirror == "" {
 		o.Mirror = tuf.DefaultMirror
@@ -93,7 +93,7 @@ func (o PublicTrustOptions) fetch(f *tufFetcher, cached bool) (m root.TrustedMat
 
 // A tufFetcher fetches for the client, which has no context and does not keep the errors.
 type tufFetcher struct {
-	ctx       context.Context // kept here because the client's interface has none
+	ctx       context.Context // kept here because the client's interface has no context
 	transport http.RoundTripper
 
 	mu      sync.Mutex

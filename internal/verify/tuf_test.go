@@ -79,7 +79,7 @@ func TestPublicTrust(t *testing.T) {
 		_, err := verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Identities: []verify.Identity{right}, Trust: trust})
 		return err
 	}
-	// Nothing is asked before there is a signature to judge.
+	// No request is sent before there is a signature to verify.
 	unsigned := p.push("2.0.0")
 	_, err := verify.Cosign(timeout(t), unsigned, verify.CosignOptions{Trust: m.trust()})
 	refused(t, err, "no signatures found")
@@ -99,7 +99,7 @@ func TestPublicTrust(t *testing.T) {
 		t.Errorf("%d requests on the same day", n)
 	}
 
-	// A day later, and the server is out of order: what is in the cache has not expired.
+	// A day later, and the server is out of order: the cached root has not expired.
 	yesterday(t, m.cache)
 	m.answer = status(http.StatusServiceUnavailable)
 	must(t, check(m.trust()))
@@ -165,7 +165,7 @@ func TestPublicTrustFailures(t *testing.T) {
 	}
 }
 
-// What is in the cache stands in for a server that cannot be reached, never for one that answers with something bad.
+// The cached root replaces a server that cannot be reached, but not a server with an invalid answer.
 func TestPublicTrustBadMetadata(t *testing.T) {
 	p, text := signedKeyless(t)
 	for name, answer := range map[string]http.HandlerFunc{
@@ -203,7 +203,7 @@ func otherRoot(t *testing.T) []byte {
 	return r.Root
 }
 
-// The root of the public Sigstore is part of the program. Nothing but its server is asked for the rest.
+// The root of the public Sigstore is part of the program. The rest is requested from its server only.
 func TestPublicTrustDefault(t *testing.T) {
 	p, _ := signedKeyless(t)
 	var asked []string

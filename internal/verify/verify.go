@@ -1,5 +1,5 @@
-// Package verify answers whether someone who is trusted signed a chart.
-// It does not choose what is verified: the caller names a digest, and nothing here ever asks what a tag means.
+// Package verify verifies that a chart is signed by someone who is trusted. It does not choose the chart: the caller
+// names a digest, and this package never resolves a tag.
 package verify
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// A Subject is what has to be signed: one manifest in a registry. The caller makes it; nothing changes it.
+// A Subject is the manifest in a registry that has to be signed. The caller makes it; nothing changes it.
 type Subject struct {
 	// Repository is "host/repository", without a tag or a digest.
 	Repository string
@@ -17,12 +17,12 @@ type Subject struct {
 	// Insecure is plain HTTP.
 	Insecure bool
 	// Transport reaches the registry with the TLS settings, proxy and credentials of the pull. It may retry, follow
-	// redirects, and return errors in place of answers: one that matches fs.ErrNotExist is a 404, and errors that know
-	// whether they are transient keep knowing.
+	// redirects, and return errors in place of answers: an error that matches fs.ErrNotExist is a 404, and a Transient
+	// method of an error still decides whether it is transient.
 	Transport http.RoundTripper
-	// Timeout is for one request, with its answer and what the transport does on its way. 0 is 5 minutes.
+	// Timeout bounds one request, with its answer and the transport's retries. 0 is 5 minutes.
 	Timeout time.Duration
-	// Memory holds what the registry said in earlier runs; may be nil.
+	// Memory holds the registry's answers in earlier runs; may be nil.
 	Memory *Memory
 }
 
@@ -43,11 +43,11 @@ type Signer struct {
 	Format string
 	// Key is the name of the public key that the signature fits, or the fingerprint of a PGP key.
 	Key string
-	// Identity and Issuer are those of a certificate, Identity is the user ID of a PGP key.
+	// Identity and Issuer are the certificate's; of a PGP key, Identity is the user ID.
 	Identity, Issuer string
 	// LogIndex is where the signature is in the transparency log, nil if it was not looked for.
 	LogIndex *int64
-	// Time is when it was signed, as the log, a timestamp authority or else the signer says. It may be zero.
+	// Time is the time of the signature, from the log, a timestamp authority or else the signer. It may be zero.
 	Time time.Time
 	// Warnings are checks that failed where the trust policy only records that.
 	Warnings []string
@@ -55,8 +55,7 @@ type Signer struct {
 	Signature digest.Digest
 }
 
-// What is read from outside is bounded. Registries refuse manifests above 4 MiB as well; signatures and bundles have a
-// few KiB.
+// Limits of input from outside. Registries refuse manifests above 4 MiB as well; signatures and bundles have a few KiB.
 const (
 	maxManifestBytes  = 4 << 20
 	maxSignatureBytes = 1 << 20

@@ -134,7 +134,7 @@ func withKeys(keys ...*signing.Key) verify.CosignOptions {
 	return o
 }
 
-// refused checks that the error is one for exit code 3, which is never transient, and what it says.
+// refused checks that the error leads to exit code 3, is never transient, and has this text.
 func refused(t *testing.T, err error, want string) {
 	t.Helper()
 	var integrity interface{ Integrity() bool }
