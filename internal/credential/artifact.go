@@ -12,24 +12,24 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Artifact is what the references to logins of an OCIRepository come to.
+// Artifact holds the resolved references to logins of an OCIRepository.
 type Artifact struct {
 	outcome
 
 	reader  *Reader
-	logins  *auth.PullSecrets // nil if there are none
+	logins  *auth.PullSecrets // nil without logins
 	named   bool              // it refers to some, although they may be of no use
 	missing bool              // of which one is not in the input
 	machine provider
 }
 
-// provider says whose identity an object is to log in with.
+// provider names the cloud and the identity with which an object logs in.
 type provider struct {
 	name    string
 	account string // with whose identity, which only a cluster knows
 }
 
-// Artifact reads the Secret of spec.secretRef and those of the account that spec.serviceAccountName names.
+// Artifact reads the Secret of spec.secretRef and the Secrets of the account in spec.serviceAccountName.
 func (r *Reader) Artifact(obj *sourcev1.OCIRepository) *Artifact {
 	c := &Artifact{reader: r, machine: provider{obj.Spec.Provider, obj.Spec.ServiceAccountName}}
 	var secrets []*manifest.Secret
@@ -62,8 +62,8 @@ func (r *Reader) Artifact(obj *sourcev1.OCIRepository) *Artifact {
 	return c
 }
 
-// imagePullSecrets are the names of the account's Secrets. Without an account there are none, not even those of the
-// namespace's default one.
+// imagePullSecrets returns the names of the account's Secrets. Without an account the list is empty; the namespace's
+// default account is not used either.
 func (c *Artifact) imagePullSecrets(obj *sourcev1.OCIRepository) []string {
 	name := obj.Spec.ServiceAccountName
 	if name == "" {
@@ -92,8 +92,8 @@ func (c *Artifact) read(secrets []*manifest.Secret, paths map[*manifest.Secret][
 	c.logins = logins
 }
 
-// Check finds out without a network what keeps the logins from being used for a repository: the field, and the error or
-// the warning.
+// Check reports, without a network, why the logins cannot be used for a repository: the field, and the error or the
+// warning.
 func (c *Artifact) Check(ctx context.Context, host, path string) (problem *Problem, warning *Warning) {
 	if c.logins == nil {
 		if ofCloud(c.machine.name) && c.machine.account != "" {
@@ -111,8 +111,8 @@ func (c *Artifact) Check(ctx context.Context, host, path string) (problem *Probl
 	return problem, warning
 }
 
-// Logins are those that the registry may be shown: those of the Secrets, else what stands in for them. The error is [ErrAccount]
-// or that of a cloud.
+// Logins returns the logins for the registry: the logins of the Secrets, else their replacement. The error is [ErrAccount] or
+// that of a cloud.
 func (c *Artifact) Logins(ctx context.Context, to auth.Route) (auth.Logins, error) {
 	switch {
 	case c.logins != nil:
@@ -137,7 +137,7 @@ var ErrAccount error = &finding.Problem{
 	Advice: "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first",
 }
 
-// Certificates are the TLS settings of an OCIRepository. With unverified, where no certificate is named, none is looked at.
+// Certificates returns the TLS settings of an OCIRepository. With unverified and no certSecretRef, servers are not verified.
 func (r *Reader) Certificates(obj *sourcev1.OCIRepository, unverified bool) (identity *auth.Identity, warnings []Warning, err error) {
 	ref := obj.Spec.CertSecretRef
 	switch {

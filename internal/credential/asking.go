@@ -11,11 +11,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/auth"
 )
 
-// Asking is what the answers to an object depend on besides the place that it names: what a cache that outlives the
-// process compares. It contains secrets, and must be hashed at once.
+// Asking holds all inputs, except the URL, on which the answers to an object depend: a cache that outlives the process
+// compares them. It contains secrets, and must be hashed at once.
 type Asking struct {
 	Way     []string // authorities, proxies, and whether anything is checked
-	Login   []string // what the source is asked with
+	Login   []string // the login to the source
 	Private bool     // a manifest or this machine has a login for it, whether or not the source requires one
 }
 
@@ -29,7 +29,7 @@ type asker struct {
 	settings                   []any
 }
 
-// Asking returns what a source is asked with. Secrets that are not in the input count as such.
+// Asking returns the settings and logins of a source. For a missing Secret they record that it is missing.
 func (r *Reader) Asking(ctx context.Context, typed any) Asking {
 	from := askerOf(typed)
 	asking := Asking{
@@ -62,15 +62,15 @@ func (r *Reader) Asking(ctx context.Context, typed any) Asking {
 	return asking
 }
 
-// own takes in what this machine has for a source.
+// own adds this machine's logins for a source.
 func (a *Asking) own(login []string) {
 	if len(login) > 0 {
 		a.Login, a.Private = append(append(a.Login, "machine"), login...), true
 	}
 }
 
-// MachineLogins returns what the user's files have for a registry, if they may be used: what a run without them, or with
-// others, is not served from a cache. It contains secrets, and must be hashed at once.
+// MachineLogins returns the entries of the user's files for a registry, if they may be used: a run without them, or with
+// different ones, must not be served from the cache. It contains secrets, and must be hashed at once.
 func (r *Reader) MachineLogins(ctx context.Context, host string) []string {
 	if !r.o.Ambient && r.o.Missing != MissingAmbient {
 		return nil

@@ -1,6 +1,6 @@
 // Package credential turns the Secrets that an object refers to into values: identities, logins, proxies and keys. It
-// looks them up in the input and decides what stands in for one that is missing; it opens no connection, except for the
-// login at a cloud.
+// looks them up in the input and decides what replaces a missing Secret; it opens no connection, except for the login
+// at a cloud.
 package credential
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Lookup finds what the references of an object mean. The error for one that is missing is a *manifest.NotFoundError. It
-// is safe for many goroutines.
+// Lookup resolves the references of an object. The error for a missing object is a *manifest.NotFoundError. It is safe
+// for concurrent use.
 type Lookup interface {
 	Secret(namespace, name string) (*manifest.Secret, error)
 	ServiceAccount(namespace, name string) (*manifest.ServiceAccount, error)
@@ -30,9 +30,9 @@ const (
 	MissingAnonymous = "anonymous"
 )
 
-// Options say what there is besides the Secrets of the input.
+// Options configure the credentials that may be used besides the Secrets of the input.
 type Options struct {
-	// Missing says what stands in for a Secret that is not in the input: one of the constants above; "" is MissingFail.
+	// Missing selects the replacement of a Secret that is not in the input: one of the constants above; "" is MissingFail.
 	Missing string
 	// Ambient lets the user's own logins stand in where no Secret is named.
 	Ambient bool
@@ -45,8 +45,8 @@ type Options struct {
 	RepositoryConfig string
 }
 
-// Reader reads what the objects of a run refer to. It keeps nothing of the Secrets. NewReader
-// makes it, once per run or validation; nothing of it changes, and it is safe for many goroutines.
+// Reader reads the Secrets that the objects of a run refer to. It keeps no part of the Secrets. NewReader makes it,
+// once per run or validation; its fields do not change, and it is safe for concurrent use.
 type Reader struct {
 	lookup Lookup
 	o      Options
@@ -54,7 +54,7 @@ type Reader struct {
 	cloud  func() *auth.Cloud   // of the machine
 }
 
-// NewReader returns a reader of what is in the input. With no options it judges the input alone.
+// NewReader returns a reader of the Secrets in the input. With zero options it uses the input alone.
 func NewReader(lookup Lookup, o Options) *Reader {
 	return &Reader{
 		lookup: lookup,
@@ -64,7 +64,7 @@ func NewReader(lookup Lookup, o Options) *Reader {
 	}
 }
 
-// Warning is something unusual about what an object refers to that does not keep it from being used.
+// Warning describes a fault in a reference of an object that does not keep it from being used.
 type Warning struct {
 	Code finding.Code
 	Path []any // of the field that names the Secret
@@ -77,7 +77,7 @@ type Problem struct {
 	Err  error
 }
 
-// outcome is what was found out about the references of an object.
+// outcome holds the warnings and problems about the references of an object.
 type outcome struct {
 	Warnings []Warning
 	// Problems are in the order in which a controller would find them.
@@ -115,16 +115,16 @@ func (r *Reader) Secret(namespace string, ref *meta.LocalObjectReference, failed
 	return secret, nil
 }
 
-// Forgiving reports whether the run goes on without Secrets that are not in the input.
+// Forgiving reports whether the run continues without Secrets that are missing from the input.
 func (r *Reader) Forgiving() bool { return r.o.Missing != MissingFail && r.o.Missing != "" }
 
-// Forgives reports whether an error is that of a Secret that the run goes on without.
+// Forgives reports whether an error is about a missing Secret without which the run continues.
 func (r *Reader) Forgives(err error) bool {
 	var missing *manifest.NotFoundError
 	return r.Forgiving() && errors.As(err, &missing)
 }
 
-// tls returns an identity with what the options say of the verification of servers.
+// tls returns an identity with the options' setting for the verification of servers.
 func (r *Reader) tls(id *auth.Identity) *auth.Identity {
 	if r.o.SkipTLSVerify {
 		return id.SkipVerification()
@@ -132,7 +132,7 @@ func (r *Reader) tls(id *auth.Identity) *auth.Identity {
 	return id
 }
 
-// Own returns the user's own logins to registries if they stand in where no Secret is named, or else nil.
+// Own returns the user's own logins to registries if they may be used without a Secret, or else nil.
 func (r *Reader) Own() auth.Logins {
 	if !r.o.Ambient {
 		return nil
@@ -140,8 +140,8 @@ func (r *Reader) Own() auth.Logins {
 	return r.own()
 }
 
-// standIn decides which logins a registry may be shown without a Secret: those of the cloud that the object
-// names, else the user's own. Flux asks no cloud for an object whose Secret is missing.
+// standIn selects the logins that a registry may receive without a Secret: the logins of the cloud that the object
+// names, else the user's own. Flux uses no cloud for an object whose Secret is missing.
 func (r *Reader) standIn(ctx context.Context, provider string, named, missing bool, to auth.Route) (auth.Logins, error) {
 	switch {
 	case ofCloud(provider) && !missing:
@@ -154,7 +154,7 @@ func (r *Reader) standIn(ctx context.Context, provider string, named, missing bo
 
 func ofCloud(provider string) bool { return provider != "" && provider != "generic" }
 
-// withFlux returns the error of a missing object as Flux puts it, where Flux does not put it as the API server does.
+// withFlux returns the error of a missing object with Flux's text, if it differs from the API server's.
 func withFlux(err error, what, namespace, name, format string) error {
 	var missing *manifest.NotFoundError
 	if !errors.As(err, &missing) {

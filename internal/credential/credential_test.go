@@ -118,7 +118,7 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// What stands in for a Secret that is not in the input is decided here alone.
+// Only this package decides how a missing Secret is replaced.
 func TestMissing(t *testing.T) {
 	obj := &sourcev1.HelmRepository{}
 	obj.Namespace, obj.Spec.SecretRef, obj.Spec.Type = "apps", ref("no"), "oci"

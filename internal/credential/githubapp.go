@@ -23,7 +23,7 @@ const (
 	keyAppBase  = "githubAppBaseURL"
 )
 
-// hasGitHubApp reports whether a Secret is that of a GitHub App.
+// hasGitHubApp reports whether a Secret is for a GitHub App.
 func hasGitHubApp(data map[string][]byte) bool {
 	return len(data[keyAppID]) > 0
 }

@@ -13,8 +13,7 @@ import (
 
 // gitLogin reads the Secret of a GitRepository with this URL: for HTTP username and password or bearerToken, ca.crt,
 // tls.crt and tls.key; for SSH identity and known_hosts, and in password the passphrase of an encrypted identity; and
-// what a GitHub App has, if app is true. No error quotes a value. The name is the Secret's, for the
-// errors.
+// the keys of a GitHub App, if app is true. No error quotes a value. The name is the Secret's, for the errors.
 func gitLogin(rawURL, name string, data map[string][]byte, app bool) (*git.Login, error) {
 	k, err := readGit(rawURL, data)
 	if err == nil && app {

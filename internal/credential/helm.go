@@ -15,11 +15,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Repository is what the Secrets of a HelmRepository come to. It is read once, whatever is asked of it.
+// Repository holds the resolved Secrets of a HelmRepository. They are read once, for all methods.
 type Repository struct {
-	// Identity is what the repository is talked to with, anonymous if there are problems.
+	// Identity is used for requests to the repository. It is anonymous if there are problems.
 	Identity *auth.Identity
-	// Useless says what is wrong with a Secret for an HTTP repository that has no login, "" if it has one.
+	// Useless describes the fault of a Secret without a login for an HTTP repository, "" if it has one.
 	Useless string
 	// Withheld is the login of the environment that is not used, or nil.
 	Withheld error
@@ -30,11 +30,11 @@ type Repository struct {
 	secret   *manifest.Secret
 	provider string
 	named    bool // a Secret, in secretRef
-	missing  bool // which the run goes on without
+	missing  bool // without which the run continues
 }
 
-// Server reads the Secrets of a HelmRepository on an HTTP server. In place of a missing Secret it takes the login that
-// Helm has for the URL, if an option says so.
+// Server reads the Secrets of a HelmRepository on an HTTP server. In place of a missing Secret it uses the login that
+// Helm has for the URL, if an option allows that.
 func (r *Reader) Server(ctx context.Context, obj *sourcev1.HelmRepository) *Repository {
 	c, cert := r.repository(obj)
 	if c.missing && r.o.Missing == MissingAmbient && len(c.Problems) == 0 {
@@ -54,7 +54,7 @@ func (r *Reader) Registry(obj *sourcev1.HelmRepository) *Repository {
 	return c
 }
 
-// repository looks up the Secrets, and returns that of certSecretRef.
+// repository looks up the Secrets, and returns the one of certSecretRef.
 func (r *Reader) repository(obj *sourcev1.HelmRepository) (*Repository, *manifest.Secret) {
 	c := &Repository{reader: r, provider: obj.Spec.Provider, named: obj.Spec.SecretRef != nil}
 	cert, err := r.Secret(obj.Namespace, obj.Spec.CertSecretRef, "failed to get TLS authentication secret")
@@ -104,7 +104,7 @@ func (c *Repository) borrow(ctx context.Context, url string) {
 	c.fail(err, secretRef())
 }
 
-// Login reads the login to a registry from the Secret of secretRef. It is nil if there is none.
+// Login returns the login to a registry in the Secret of secretRef. It is nil without a Secret.
 func (c *Repository) Login(host string) (auth.Logins, error) {
 	if c.secret == nil {
 		return nil, nil
@@ -116,7 +116,7 @@ func (c *Repository) Login(host string) (auth.Logins, error) {
 	return logins, nil
 }
 
-// Logins are those that the registry may be shown: the Secret's, else what stands in for them.
+// Logins returns the logins for the registry: the Secret's, else its replacement.
 func (c *Repository) Logins(ctx context.Context, host string, to auth.Route) (auth.Logins, error) {
 	if login, err := c.Login(host); login != nil || err != nil {
 		return login, err
@@ -144,7 +144,7 @@ func hasTLS(secret *manifest.Secret) bool {
 	return false
 }
 
-// uselessText names the keys that a Secret without a login has, and those that count.
+// uselessText names the keys of a Secret without a login, and the keys that it needs.
 func uselessText(secret *manifest.Secret) string {
 	const most = 5
 	var keys []string

@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// Git reads the Secret of a GitRepository, nil if it names none.
+// Git reads the Secret of a GitRepository. It returns nil without a reference.
 func (r *Reader) Git(obj *sourcev1.GitRepository) (*git.Login, error) {
 	provider := obj.Spec.Provider
 	app := provider == sourcev1.GitProviderGitHub
@@ -61,7 +61,7 @@ func providerError(text, hint string, stalled bool) error {
 	return &ProviderError{finding.Problem{Code: finding.IncompleteLogin, Text: text, Advice: hint}, stalled}
 }
 
-// GitKeys are the PGP keys that sign the revisions of a GitRepository, nil if spec.verify is not there.
+// GitKeys returns the PGP keys for the revisions of a GitRepository, nil without spec.verify.
 func (r *Reader) GitKeys(obj *sourcev1.GitRepository) (map[string][]byte, error) {
 	if obj.Spec.Verification == nil {
 		return nil, nil
@@ -73,8 +73,8 @@ func (r *Reader) GitKeys(obj *sourcev1.GitRepository) (map[string][]byte, error)
 	return secret.Data, nil
 }
 
-// Bucket reads the Secret of a Bucket, nil if it names none, and says whether the identity of the machine may stand in for
-// it.
+// Bucket reads the Secret of a Bucket, nil without a reference, and reports whether the identity of the machine may
+// replace it.
 func (r *Reader) Bucket(obj *sourcev1.Bucket) (login *bucket.Login, ambient bool, err error) {
 	secret, err := r.Secret(obj.Namespace, obj.Spec.SecretRef, "failed to get secret")
 	switch {
@@ -87,7 +87,7 @@ func (r *Reader) Bucket(obj *sourcev1.Bucket) (login *bucket.Login, ambient bool
 	return login, r.o.Ambient, finding.WithCode(finding.IncompleteLogin, err)
 }
 
-// BucketCertificates are the TLS settings of a certSecretRef of a Bucket, none for no reference.
+// BucketCertificates returns the TLS settings of a certSecretRef of a Bucket. Without a reference they are empty.
 func (r *Reader) BucketCertificates(namespace string, ref *meta.LocalObjectReference) (*auth.Identity, error) {
 	cert, err := r.Secret(namespace, ref, "failed to get TLS authentication secret")
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Reader) STS(obj *sourcev1.Bucket) (*bucket.STS, error) {
 	return made, finding.WithCode(finding.IncompleteLogin, err)
 }
 
-// Proxy is what the proxySecretRef of a GitRepository or a Bucket names, nil for no reference.
+// Proxy returns the proxy of the proxySecretRef of a GitRepository or a Bucket, nil without a reference.
 func (r *Reader) Proxy(namespace string, ref *meta.LocalObjectReference) (*auth.Proxy, error) {
 	secret, err := r.Secret(namespace, ref, "failed to get proxy secret")
 	if err != nil || secret == nil {
@@ -132,7 +132,7 @@ func (r *Reader) Proxy(namespace string, ref *meta.LocalObjectReference) (*auth.
 	return proxy, nil
 }
 
-// ArtifactProxy is what the proxySecretRef of an OCIRepository names, nil for no reference.
+// ArtifactProxy returns the proxy of the proxySecretRef of an OCIRepository, nil without a reference.
 func (r *Reader) ArtifactProxy(obj *sourcev1.OCIRepository) (*auth.Proxy, error) {
 	secret, err := r.Secret(obj.Namespace, obj.Spec.ProxySecretRef, "failed to get secret")
 	if err != nil || secret == nil {
@@ -178,8 +178,8 @@ func (r *Reader) Keys(namespace string, ref *meta.LocalObjectReference) (*manife
 	return secret, trusted(err)
 }
 
-// trusted marks the error of a Secret that a verification rests on. Keys are no secret: unless the input says where they
-// come from, it is not known what is trusted.
+// trusted marks the error of a missing Secret on which a verification depends. Such keys are not secret, but without
+// them it is not known who is trusted.
 func trusted(err error) error {
 	var missing *manifest.NotFoundError
 	if errors.As(err, &missing) && missing.Kind == "Secret" && !missing.InCluster {
