@@ -19,7 +19,7 @@ import (
 
 const readBuffer = 32 << 10
 
-// errTrailing stands for bytes after the last gzip member that are not another one.
+// errTrailing is the error for bytes after the last gzip member that are not another member.
 var errTrailing = errors.New("archive is followed by other data")
 
 // errOutside is Helm's way to say that an entry has no base directory.
@@ -64,9 +64,9 @@ func (rd *reading) report() []string {
 // visitor gets the name of a file relative to the chart, its size and a reader of exactly that many bytes.
 type visitor func(name string, size int64, body io.Reader) error
 
-// walk reads a gzip-compressed tar to its very end and visits each file. Several gzip members are one stream, as
-// RFC 1952 has it. What comes after the tar's end marker, and after the last gzip member, is read, counted and
-// ignored, the latter with a warning: Helm does not even look at it.
+// walk reads a gzip-compressed tar to its very end and visits each file. Several gzip members are one stream, as in RFC
+// 1952. Bytes after the tar's end marker, and after the last gzip member, are read, counted and ignored, the latter
+// with a warning: Helm does not even look at them.
 func (rd *reading) walk(r io.Reader, visit visitor) error {
 	in := bufio.NewReaderSize(r, readBuffer)
 	z, err := newGunzip(in)
@@ -90,7 +90,7 @@ func (rd *reading) walk(r io.Reader, visit visitor) error {
 	return rd.drain(in, unzipped)
 }
 
-// drain reads what the tar reader left, so that checksums are compared and a copy that is made on the way is complete.
+// drain reads the bytes after the tar's end, so that checksums are compared and a copy of the stream is complete.
 func (rd *reading) drain(in, unzipped io.Reader) error {
 	_, err := io.Copy(io.Discard, unzipped)
 	if errors.Is(err, errTrailing) {
@@ -138,7 +138,7 @@ func (rd *reading) noteLink(name string) {
 	}
 }
 
-// checkDirectory refuses what no honest tool writes. Helm does not look at directories.
+// checkDirectory refuses names that no honest tool writes. Helm does not look at directories.
 func checkDirectory(name string) error {
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if part == ".." {
@@ -148,7 +148,7 @@ func checkDirectory(name string) error {
 	return nil
 }
 
-// entryName strips the base directory, whatever it is called, by Helm's rules: a name with a backslash comes from
+// entryName strips the base directory, regardless of its name, by Helm's rules: a name with a backslash comes from
 // Windows and has no slashes.
 func entryName(full string) (string, error) {
 	delimiter := "/"
@@ -186,7 +186,7 @@ func (b *budget) Read(p []byte) (int, error) {
 	if *b.left < 0 {
 		return 0, b.err
 	}
-	// One byte more than allowed distinguishes a stream that ends in time from one that does not.
+	// A byte more than allowed distinguishes a stream that ends in time from a stream that is too long.
 	if int64(len(p))-1 > *b.left {
 		p = p[:*b.left+1]
 	}
@@ -257,7 +257,7 @@ func (g *gunzip) next() error {
 	return nil
 }
 
-// archiveError says what a decompressor or tar reader means. Other errors, a limit's or the source's own, pass.
+// archiveError explains an error of a decompressor or tar reader. Other errors, a limit's or the source's own, pass.
 func archiveError(err error) error {
 	var corrupt flate.CorruptInputError
 	switch {

@@ -23,12 +23,12 @@ import (
 // maxDepth is how deep values may be nested to be judged without JSON.
 const maxDepth = 1000
 
-// Check reads a chart archive once, as it streams by, and returns its metadata if Helm would load it within the
-// limits. Only Chart.yaml and requirements.yaml stay in memory; other files that Helm parses are parsed and dropped.
-// On success r has been read to its end, so a copy made by an io.TeeReader is complete; on failure it has not.
+// Check reads a chart archive once, as it streams by, and returns its metadata if Helm would load it within the limits.
+// Only Chart.yaml and requirements.yaml stay in memory; other files that Helm parses are parsed and dropped. On success
+// r has been read to its end, so a copy made by an io.TeeReader is complete; on failure it has not.
 //
-// An error that matches helm.sh/helm/v3/pkg/chart.ValidationError is about the metadata, others are about the archive.
-// The warnings say what was accepted although it is unusual.
+// An error that matches helm.sh/helm/v3/pkg/chart.ValidationError is about the metadata, any other is about the
+// archive. The warnings describe unusual content that was accepted.
 func Check(r io.Reader, l Limits) (*helmchart.Metadata, []string, error) {
 	rd := newReading(l)
 	c := &contents{}
@@ -64,7 +64,7 @@ func (c *contents) check() (*helmchart.Metadata, error) {
 	return m, nil
 }
 
-// keepMetadata keeps what says which chart it is, tries what Helm would parse, and skips the rest.
+// keepMetadata keeps the files that identify the chart, parses the files that Helm would parse, and skips the rest.
 func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loader.BufferedFile, error) {
 	parse := func([]byte) error { return nil }
 	switch name {
@@ -110,8 +110,8 @@ func isMap(v any) bool {
 	return ok
 }
 
-// isJSON reports whether a value surely survives the way through JSON. The depth is well below what Go's decoder
-// refuses.
+// isJSON reports whether a value surely survives a conversion to JSON. The depth is well below the limit of Go's
+// decoder.
 func isJSON(v any, depth int) bool {
 	switch v := v.(type) {
 	case nil, bool, string, int, int64, uint64:
@@ -133,7 +133,7 @@ func isJSON(v any, depth int) bool {
 
 var errFound = errors.New("found")
 
-// Metadata reads the metadata of an archive that Check has accepted before, and nothing that comes after it.
+// Metadata reads the metadata of an archive that Check has accepted before, and stops there.
 func Metadata(r io.Reader, l Limits) (*helmchart.Metadata, error) {
 	rd := newReading(l)
 	c := &contents{}
@@ -159,7 +159,7 @@ func MatchName(got, want string) bool {
 }
 
 // MatchVersion reports whether two spellings mean the same version, build metadata included. A leading v and the
-// underscore that stands for a plus in OCI tags make no difference. What is no semantic version must be equal.
+// underscore in place of a plus in OCI tags make no difference. Texts that are not semantic versions must be equal.
 func MatchVersion(got, want string) bool {
 	if got == want {
 		return true

@@ -39,7 +39,7 @@ type contents struct {
 	found bool // a Chart.yaml is among own
 }
 
-// keeper decides what stays of a file: it returns nil for one that need not be kept.
+// keeper decides which part of a file stays in memory: it returns nil for a file that need not be kept.
 type keeper func(name string, size int64, body io.Reader) (*loader.BufferedFile, error)
 
 func (c *contents) read(rd *reading, r io.Reader, keep keeper) error {
@@ -48,7 +48,7 @@ func (c *contents) read(rd *reading, r io.Reader, keep keeper) error {
 	})
 }
 
-// add puts a file where Helm's loader would put it.
+// add stores a file in the place where Helm's loader would store it.
 func (c *contents) add(rd *reading, name string, size int64, body io.Reader, keep keeper) error {
 	inCharts, ok := strings.CutPrefix(name, chartsDir)
 	if !ok || path.Ext(name) == ".prov" {

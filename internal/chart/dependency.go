@@ -19,10 +19,10 @@ import (
 // maxCycle is how many charts are looked at to find out whether local dependencies form a cycle.
 const maxCycle = 100
 
-// Missing returns the dependencies that a chart requires and does not contain, in the order in which it names them:
-// those of its lock file if it has one, else those of its metadata. Conditions and tags make no difference. A chart
-// that is contained satisfies the requirements that name it. The warnings are about a lock file that is out of date,
-// and about contained charts of another version than the required one.
+// Missing returns the dependencies that a chart requires and does not contain, in their order: those of its lock file if
+// it has one, else those of its metadata. Conditions and tags make no difference. A contained chart satisfies the
+// requirements with its name. The warnings are about a lock file that is out of date, and about contained charts of
+// another version than the required one.
 func Missing(c *helmchart.Chart) (missing []*helmchart.Dependency, warnings []string) {
 	required := c.Metadata.Dependencies
 	if c.Lock != nil {
@@ -46,8 +46,8 @@ func Missing(c *helmchart.Chart) (missing []*helmchart.Dependency, warnings []st
 	return missing, warnings
 }
 
-// Unlocked is Missing as the Helm Operator of Flux 1 has it: what the metadata require, whatever the lock file says, and all of it
-// again. With vendored, what the chart contains is taken as it is, and the rest is missing.
+// Unlocked is Missing by the rules of the Helm Operator of Flux 1: it returns all dependencies in the metadata, regardless of the
+// lock file. With vendored, it leaves out the dependencies that the chart contains.
 func Unlocked(c *helmchart.Chart, vendored bool) (missing []*helmchart.Dependency) {
 	for _, d := range c.Metadata.Dependencies {
 		if d == nil || slices.ContainsFunc(missing, func(m *helmchart.Dependency) bool { return sameRequirement(m, d) }) {
@@ -60,7 +60,7 @@ func Unlocked(c *helmchart.Chart, vendored bool) (missing []*helmchart.Dependenc
 	return missing
 }
 
-// Locked returns the version that the lock file of a chart has of a dependency, "" if it has none.
+// Locked returns the version of a dependency in the lock file of a chart, "" if it is not there.
 func Locked(c *helmchart.Chart, d *helmchart.Dependency) string {
 	if c.Lock == nil {
 		return ""
@@ -74,8 +74,8 @@ func Locked(c *helmchart.Chart, d *helmchart.Dependency) string {
 }
 
 // contained looks for a subchart that satisfies a requirement: one with the name that it shall have in the chart, else
-// one with its own name and a fitting version, as Helm does when it renders. One of another version counts with a
-// warning, unless it is there for another requirement.
+// one with its own name and a fitting version, as Helm does when it renders. A subchart of another version counts with
+// a warning, unless it is there for another requirement.
 func contained(c *helmchart.Chart, d *helmchart.Dependency, required []*helmchart.Dependency) (found bool, warning string) {
 	for _, sub := range c.Dependencies() {
 		if d.Alias != "" && sub.Name() == d.Alias || satisfies(sub, d) {
@@ -153,7 +153,7 @@ func CheckRepository(repository string) error {
 	return fmt.Errorf("invalid dependency repository URL: %s/", redact(strings.TrimRight(repository, "/")))
 }
 
-// redact takes what may be secret out of something that need not be a URL.
+// redact removes possible secrets from a text that need not be a URL.
 func redact(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -173,8 +173,8 @@ func redact(s string) string {
 	return printable(out)
 }
 
-// Local loads a dependency that lies in the source: at charts/<name> of the chart, or where its file:// URL leads from
-// the chart's directory. What it depends on itself is not resolved.
+// Local loads a dependency inside the source: at charts/<name> of the chart, or at its file:// URL, relative to the
+// chart's directory. Its own dependencies are not resolved.
 func (s Source) Local(chartPath string, d *helmchart.Dependency) (*helmchart.Chart, error) {
 	c, err := s.local(clamp(chartPath), d)
 	if err != nil {
@@ -237,8 +237,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// checkCycle follows the local dependencies of a dependency. None of them would be resolved, but a chart that
-// contains itself is not what anyone meant.
+// checkCycle follows the local dependencies of a dependency. They would not be resolved, but a chart that contains
+// itself is a mistake.
 func (s Source) checkCycle(chartDir, dependency string) error {
 	from := map[string]string{dependency: chartDir}
 	for todo := []string{dependency}; len(todo) > 0 && len(from) < maxCycle; todo = todo[1:] {
@@ -256,8 +256,8 @@ func (s Source) checkCycle(chartDir, dependency string) error {
 	return nil
 }
 
-// localDependencies are the places of a directory's local dependencies. One without a readable Chart.yaml has none
-// here; loading it says what is wrong.
+// localDependencies returns the paths of a directory's local dependencies. Without a readable Chart.yaml it returns
+// nil; loading the chart reports the fault.
 func (s Source) localDependencies(dir string) []string {
 	m, err := s.metadata(dir)
 	if err != nil {
@@ -288,7 +288,7 @@ func cycle(from map[string]string, chartDir string) string {
 }
 
 // Vendor adds the charts that satisfy dependencies, each at the position of its dependency, under the name that it
-// shall have there. The charts themselves are not changed, so one may stand for several dependencies.
+// shall have there. The charts themselves are not changed, so one may satisfy several dependencies.
 func Vendor(c *helmchart.Chart, dependencies []*helmchart.Dependency, charts []*helmchart.Chart) {
 	for i, d := range dependencies {
 		sub := clone(charts[i])
@@ -298,7 +298,7 @@ func Vendor(c *helmchart.Chart, dependencies []*helmchart.Dependency, charts []*
 	sortDependencies(c)
 }
 
-// clone copies a chart as far as it is changed by becoming a subchart.
+// clone copies the parts of a chart that change when it becomes a subchart.
 func clone(c *helmchart.Chart) *helmchart.Chart {
 	out, m := *c, *c.Metadata
 	out.Metadata = &m
@@ -310,7 +310,7 @@ func clone(c *helmchart.Chart) *helmchart.Chart {
 	return &out
 }
 
-// Unvendor takes the subcharts out of a chart that stand for one of the dependencies.
+// Unvendor removes the subcharts of a chart that have the name or alias of a dependency.
 func Unvendor(c *helmchart.Chart, dependencies []*helmchart.Dependency) {
 	c.SetDependencies(slices.DeleteFunc(slices.Clone(c.Dependencies()), func(sub *helmchart.Chart) bool {
 		return slices.ContainsFunc(dependencies, func(d *helmchart.Dependency) bool { return sub.Name() == d.Name || sub.Name() == d.Alias })

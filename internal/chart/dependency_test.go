@@ -72,7 +72,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// The digest is one that Helm wrote.
+// Helm wrote this digest.
 func TestLockIsCurrent(t *testing.T) {
 	alpine := func(version string) []*helmchart.Dependency {
 		return []*helmchart.Dependency{{Name: "alpine", Version: version, Repository: "http://localhost:8879/charts"}}
@@ -234,7 +234,7 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// What the lock says is vendored under its own name; Helm itself gives it its aliases when it renders.
+// Locked dependencies are vendored under their own names; Helm itself gives them their aliases when it renders.
 func TestVendorLocked(t *testing.T) {
 	c := load(t, filesOf("podinfo", "Chart.yaml", minimal+"dependencies: [{name: m, version: ^1, alias: old}, {name: m, version: ^2, alias: new}]\n",
 		"Chart.lock", "dependencies: [{name: m, version: 1.5.0}, {name: m, version: 2.5.0}]\n")...)

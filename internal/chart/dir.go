@@ -44,7 +44,7 @@ func (s Source) LoadDir(dir string) (*helmchart.Chart, error) {
 	return c, nil
 }
 
-// ignoreRules reads .helmignore. One that a link puts outside the source counts as none, as in source-controller.
+// ignoreRules reads .helmignore. A file outside the source, behind a link, is ignored, as in source-controller.
 func (s Source) ignoreRules(dir string) (*ignore.Rules, error) {
 	rules := ignore.Empty()
 	real, info, err := s.resolve(path.Join(dir, ignore.HelmIgnore))
@@ -109,7 +109,7 @@ func (w *walker) directory(name, real string) error {
 	return nil
 }
 
-// entry asks the ignore rules before anything else, so that they can leave out what would be refused.
+// entry applies the ignore rules first, so that they can leave out entries that would be refused.
 func (w *walker) entry(dir *os.Root, e fs.DirEntry, name, real string) error {
 	switch info := (entryInfo{e}); {
 	case w.source.hidden(real, e.IsDir()):
@@ -130,7 +130,7 @@ func (w *walker) link(name, at string, info fs.FileInfo) error {
 		}
 		return w.load(w.source.Root, real, name, real, target.Mode())
 	}
-	// What the link leads to is not known: it is left out if it would be as a file or as a directory.
+	// The target of the link is unknown: it is left out if the rules match a file or a directory of this name.
 	if w.rules.Ignore(name, info) || w.rules.Ignore(name, asDir{info}) {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (w *walker) link(name, at string, info fs.FileInfo) error {
 	return fmt.Errorf("error evaluating symlink %s: %w", printable(name), err)
 }
 
-// entryInfo is what the ignore rules want to know of a file, and what listing a directory returns without another
+// entryInfo has the methods that the ignore rules call, with the data that listing a directory returns without another
 // system call.
 type entryInfo struct{ fs.DirEntry }
 
@@ -153,7 +153,7 @@ type asDir struct{ fs.FileInfo }
 
 func (asDir) IsDir() bool { return true }
 
-// load reads what is at the path at of a root, is called name in the chart and really is at real in the source.
+// load reads the file or directory at the path at of a root. name is its name in the chart, real its path in the source.
 func (w *walker) load(root *os.Root, at, name, real string, mode fs.FileMode) error {
 	if len(name) > maxNameLength {
 		return fmt.Errorf("chart has a file with a name of %d bytes, more than %d", len(name), maxNameLength)

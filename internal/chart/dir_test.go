@@ -89,7 +89,7 @@ func TestLoadDir(t *testing.T) {
 	}
 }
 
-// Without links and ignored files a directory gives what Helm's own loader gives.
+// Without links and ignored files, a directory gives the same chart as Helm's own loader.
 func TestLoadDirLikeHelm(t *testing.T) {
 	for name, entries := range fixtures(t) {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestLoadDirRefuses(t *testing.T) {
 	}
 }
 
-// TestFindNear says what may be meant by a path that does not exist.
+// TestFindNear checks the hint for a path that does not exist.
 func TestFindNear(t *testing.T) {
 	s := source(t, "charts/podinfo/Chart.yaml", minimal, "charts/hidden/Chart.yaml", minimal)
 	s.Filter = func(name string, _ bool) tree.Choice {

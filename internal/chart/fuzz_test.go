@@ -24,7 +24,7 @@ const (
 	fuzzModes
 )
 
-// fuzzArchive reads "name<type>=contents" lines; in contents a backslash stands for the end of a line.
+// fuzzArchive reads "name<type>=contents" lines; in contents a backslash represents the end of a line.
 func fuzzArchive(t testing.TB, mode byte, data []byte) []byte {
 	switch mode % fuzzModes {
 	case fuzzRaw:
@@ -47,8 +47,8 @@ func fuzzArchive(t testing.TB, mode byte, data []byte) []byte {
 	return archive(t, entries...)
 }
 
-// FuzzCheck holds Check and Load against Helm's own loader: what Helm refuses they refuse, and what they accept Helm
-// loads as the same chart.
+// FuzzCheck compares Check and Load with Helm's own loader: they refuse every chart that Helm refuses, and Helm loads
+// every chart that they accept as the same chart.
 func FuzzCheck(f *testing.F) {
 	previous := log.Writer()
 	log.SetOutput(io.Discard) // Helm's loader prints

@@ -16,27 +16,27 @@ const (
 	// DefaultUnpacked is how much Helm unpacks of one archive.
 	DefaultUnpacked = 100 << 20
 	// DefaultEntries is well above the largest charts we know of (about 3,000 files with all subcharts). It exists to
-	// stop archives made of nothing but headers.
+	// stop archives made of headers only.
 	DefaultEntries = 1 << 16
 )
 
 const (
 	// maxNameLength is the longest entry name, as PATH_MAX on Linux.
 	maxNameLength = 4096
-	// headerBytes is what one entry may take in the tar stream beside its contents: header, padding, extended header.
+	// headerBytes bounds one entry in the tar stream beside its contents: header, padding, extended header.
 	headerBytes = 2 << 10
 	// maxNesting bounds subchart archives in subchart archives. Each open one costs about 80 KiB of buffers.
 	maxNesting = 16
-	// yamlFiles says how many files of the largest size are parsed while an archive is checked: parsing is what costs
-	// time and memory.
+	// yamlFiles is how many files of the largest size are parsed while an archive is checked: most of the time and
+	// memory is spent on parsing.
 	yamlFiles = 4
 	// maxWarnings is how many warnings one archive may cause.
 	maxWarnings = 20
 )
 
-// Limits bounds the reading of one chart. A field that is zero stands for its default.
+// Limits bounds the reading of one chart. A zero field is its default.
 type Limits struct {
-	// Archive is the size of the archive as it is stored, in bytes.
+	// Archive is the size of the archive file, in bytes.
 	Archive int64
 	// File is the unpacked size of each file.
 	File int64
@@ -99,7 +99,7 @@ func (l Limits) entriesError() error {
 	return limitError("archive has more than %d entries", l.Entries)
 }
 
-// limitError reports that a chart is larger than it may be. It is a type of its own because options can raise limits.
+// limitError reports that a chart exceeds a limit. It has a code because options can raise limits.
 func limitError(format string, args ...any) error {
 	return &finding.Problem{Code: finding.TooLarge, Text: fmt.Sprintf(format, args...)}
 }

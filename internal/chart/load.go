@@ -43,8 +43,8 @@ func (c *contents) load() (*helmchart.Chart, error) {
 	return nil, errors.New("unsupported chart version")
 }
 
-// chart hands the files to Helm's loader, one chart at a time: it would unpack the archives of subcharts without
-// regard to what was unpacked before, and order them by the iteration over a map.
+// chart passes the files to Helm's loader, one chart at a time: the loader would unpack the archives of subcharts
+// without counting the unpacked bytes, and order them by the iteration over a map.
 func (c *contents) chart() (*helmchart.Chart, error) {
 	m, err := c.metadata()
 	if err != nil {
@@ -98,8 +98,8 @@ func (c *contents) has(name string) bool {
 	return slices.ContainsFunc(c.own, func(f *loader.BufferedFile) bool { return f.Name == name })
 }
 
-// sortDependencies brings subcharts into the order in which the chart declares them, by name or alias. The others
-// follow in the order in which they are.
+// sortDependencies sorts subcharts into the order in which the chart declares them, by name or alias. Undeclared
+// subcharts follow in their present order.
 func sortDependencies(c *helmchart.Chart) {
 	index := map[string]int{}
 	for i, d := range slices.Backward(c.Metadata.Dependencies) {

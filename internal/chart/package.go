@@ -19,13 +19,13 @@ import (
 // same chart other bytes, so that archives made before are not taken for current.
 const PackageFormat = 1
 
-// earliest is the time of entries for which none is known, the earliest that every archive format can record.
+// earliest is the time of entries without a known time, the earliest that every archive format can record.
 var earliest = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // Package writes a chart as an archive with the contents that Helm's own Save would give it. The same chart and time
 // give the same bytes on any machine: entries are in a fixed order, with the given time and without owners, and
-// subcharts are directories in the order of the chart's dependencies. The zero time stands for 1980-01-01. The archive
-// is within the limits that Load and Check would apply to it.
+// subcharts are directories in the order of the chart's dependencies. The zero time means 1980-01-01. The archive is
+// within the limits that Load and Check would apply to it.
 func Package(w io.Writer, c *helmchart.Chart, modTime time.Time, l Limits) error {
 	if modTime.IsZero() || modTime.Unix() < 0 {
 		modTime = earliest
@@ -137,9 +137,9 @@ func (p *packer) subcharts(c *helmchart.Chart, base string) error {
 	return nil
 }
 
-// directory chooses the name of a subchart's directory, which is the chart's own name unless Helm would then lose the
-// chart: because it skips such directories, takes them for archives, or has two charts in one. What the subchart is
-// called is written in its Chart.yaml only.
+// directory chooses the name of a subchart's directory. It is the chart's own name unless Helm would then lose the
+// chart: because it skips such directories, takes them for archives, or has two charts in one. The name of the subchart
+// is defined by its Chart.yaml only.
 func directory(m *helmchart.Metadata, taken map[string]bool) string {
 	name := m.Name
 	if strings.HasPrefix(name, "_") || strings.HasPrefix(name, ".") || path.Ext(name) == ".tgz" {

@@ -161,7 +161,7 @@ func TestPackageOrder(t *testing.T) {
 	}
 }
 
-// The same chart gives the same bytes, whatever the order of its files, the directory, the time zone or the day.
+// The same chart gives the same bytes, for any order of its files, directory, time zone and day.
 func TestPackageIsReproducible(t *testing.T) {
 	entries := fixtures(t)["everything"]
 	want := packaged(t, load(t, entries...))
@@ -330,7 +330,7 @@ func survives(c *helmchart.Chart) bool {
 	return c.Metadata.APIVersion != helmchart.APIVersionV1
 }
 
-// normal returns a chart with its files in order and without the difference between nothing and empty.
+// normal returns a chart with its files in order, and without differences between nil and empty values.
 func normal(t *testing.T, c *helmchart.Chart) *helmchart.Chart {
 	c = clone(c)
 	c.Metadata = roundTrip(t, c.Metadata)

@@ -81,8 +81,8 @@ func newSchema(file string, root any) *schema {
 	return s
 }
 
-// leadsOut says that the schema refers to something outside of itself: Helm would read a file of this machine, or ask a
-// server.
+// leadsOut reports that the schema refers to something outside of itself: Helm would read a file of this machine, or
+// send a request to a server.
 func (s *schema) leadsOut(keyword, reference string) error {
 	return &finding.Problem{
 		Code: finding.SchemaReference, Text: fmt.Sprintf("%s: %s '%s' leads out of the chart", printable(s.file), keyword, printable(reference)),
@@ -90,8 +90,8 @@ func (s *schema) leadsOut(keyword, reference string) error {
 	}
 }
 
-// memberKeywords are those of a schema whose value is a map of schemas, dataKeywords those whose value is not a schema,
-// whatever it looks like.
+// memberKeywords are the keywords of a schema whose value is a map of schemas. The value of a dataKeyword is not a
+// schema, even if it looks like one.
 var (
 	memberKeywords = []string{"properties", "patternProperties", "definitions", "$defs", "dependencies", "dependentSchemas"}
 	dataKeywords   = []string{"default", "enum", "const", "examples"}
@@ -172,7 +172,7 @@ func (s *schema) within(value any, at string, base *url.URL, named bool) error {
 			base = nil
 		}
 		for _, keyword := range []string{"$id", "id"} {
-			// Such an address is another one when a reference has been added to it.
+			// The address is a different one after a reference is resolved against it.
 			if id, _ := v[keyword].(string); strings.Contains(id, "?") || opaque(id) {
 				return s.leadsOut(keyword, id)
 			}

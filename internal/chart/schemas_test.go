@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// A schema that leads out of itself is refused, in whatever way it does.
+// A schema that refers to something outside of itself is refused, with every keyword.
 func TestCheckSchemas(t *testing.T) {
 	t.Parallel()
 	for text, stays := range map[string]bool{
@@ -91,7 +91,7 @@ func TestLongSchema(t *testing.T) {
 	}
 }
 
-// asked is a loader that remembers what it was asked for, of what Helm reads from files and servers.
+// asked is a loader that records the URLs that Helm would read from files and servers.
 type asked struct{ urls []string }
 
 func (a *asked) Load(url string) (any, error) {
@@ -101,8 +101,8 @@ func (a *asked) Load(url string) (any, error) {
 	return true, nil
 }
 
-// FuzzCheckSchemas holds CheckSchemas against the library that Helm reads schemas with: of a schema that is accepted it
-// loads nothing.
+// FuzzCheckSchemas compares CheckSchemas with the library with which Helm reads schemas: for an accepted schema, the
+// library loads no other document.
 func FuzzCheckSchemas(f *testing.F) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {

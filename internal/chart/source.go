@@ -22,10 +22,10 @@ import (
 // maxLinks is how many symbolic links may be followed to reach one file, as on Linux.
 const maxLinks = 40
 
-// errNoFile stands for a path at which there is no regular file.
+// errNoFile is the error for a path without a regular file.
 var errNoFile = errors.New("no file")
 
-// Source is the tree of files that a chart is taken from: those of a Git repository or of a bucket. Paths in it are
+// Source is the tree of files that contains a chart: the files of a Git repository or of a bucket. Paths in it are
 // slash-separated; they may begin with a slash and contain "..", but never lead out of it. Symbolic links are followed
 // within it. Its maker keeps Root open as long as it is used, and nothing changes the files meanwhile.
 type Source struct {
@@ -46,7 +46,7 @@ func (s Source) hidden(name string, dir bool) bool {
 	return choice == tree.DropAll || choice == tree.Drop && !dir
 }
 
-// clamp makes a path relative to the root of the source; one that climbs above the root stops there.
+// clamp makes a path relative to the root of the source; a path that climbs above the root stops there.
 func clamp(p string) string {
 	p = path.Clean("/" + filepath.ToSlash(p))
 	if p == "/" {
@@ -58,15 +58,15 @@ func clamp(p string) string {
 // rooted is how messages spell a path in the source: from its root.
 func rooted(name string) string { return "/" + strings.TrimPrefix(name, ".") }
 
-// escapeError says that a link leads out of the source.
+// escapeError reports that a link leads out of the source.
 type escapeError struct{ to string }
 
 func (e *escapeError) Error() string {
 	return "absolute path traverses outside root boundary: relative path to root " + printable(e.to)
 }
 
-// resolve follows the symbolic links on the way to a file and returns where it really is. A hidden file does not
-// exist. This only says what a path means: confining every access is the business of os.Root.
+// resolve follows the symbolic links in the path of a file and returns its real path. A hidden file does not exist. It
+// only resolves the path: os.Root confines every access.
 func (s Source) resolve(name string) (string, fs.FileInfo, error) {
 	todo, done, links := strings.Split(name, "/"), ".", 0
 	info, err := s.lstat(".")
@@ -165,7 +165,7 @@ func readRegular(root *os.Root, name string, limit int64) ([]byte, error) {
 	return data.Bytes(), nil
 }
 
-// readDir returns at most so many entries of a directory, by name.
+// readDir returns up to most entries of a directory, sorted by name.
 func readDir(dir *os.Root, most int) ([]fs.DirEntry, error) {
 	d, err := dir.Open(".")
 	if err != nil {
@@ -184,13 +184,13 @@ func readDir(dir *os.Root, most int) ([]fs.DirEntry, error) {
 type Found struct {
 	// Path is where it was found, relative to the root of the source.
 	Path string
-	// Dir says that it is a directory and not an archive.
+	// Dir is true for a directory, false for an archive.
 	Dir      bool
 	Metadata *helmchart.Metadata
 	Warnings []string
 }
 
-// Find looks at what is at a path of the source and reads the chart's metadata. An archive is checked as a whole.
+// Find reads the metadata of the chart at a path of the source. An archive is checked as a whole.
 func (s Source) Find(chartPath string) (*Found, error) {
 	name := clamp(chartPath)
 	real, info, err := s.resolve(name)
@@ -218,7 +218,7 @@ func (s Source) Find(chartPath string) (*Found, error) {
 	return found, nil
 }
 
-// nearby says which entry of the source may be meant by a path that does not exist, "" if none comes close.
+// nearby returns a hint at the entry of the source that a missing path may mean, "" if no entry is similar.
 func (s Source) nearby(name string) string {
 	dir := path.Dir(name)
 	real, _, err := s.resolve(dir)
@@ -310,7 +310,7 @@ func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
 func (s Source) metadataFile(name string) ([]byte, error) {
 	real, info, err := s.resolve(name)
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		at.Op = "open" // as source-controller says it
+		at.Op = "open" // source-controller's text
 	}
 	if err != nil {
 		return nil, err
@@ -321,7 +321,7 @@ func (s Source) metadataFile(name string) ([]byte, error) {
 	return s.readFile(real)
 }
 
-// ReadFile reads a file of the source. Neither its path nor a link on the way may lead out of the source.
+// ReadFile reads a file of the source. Neither its path nor a link in it may lead out of the source.
 func (s Source) ReadFile(name string) ([]byte, error) {
 	real, _, err := s.resolve(name)
 	if err != nil {

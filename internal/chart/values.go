@@ -21,11 +21,11 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxNeighbours is how many names are looked at to find one that was meant.
+// maxNeighbours is the limit of names that are compared to find a similar one.
 const maxNeighbours = 1000
 
-// EffectiveValuesFiles returns the values files that matter: [values.yaml] alone means none, as in source-controller,
-// also where it would be another file than the chart's own.
+// EffectiveValuesFiles returns the values files that have an effect: [values.yaml] alone is an empty list, as in
+// source-controller, also if it would be another file than the chart's own.
 func EffectiveValuesFiles(files []string) []string {
 	if len(files) == 1 && path.Clean(filepath.ToSlash(files[0])) == valuesFile {
 		return nil
@@ -33,9 +33,9 @@ func EffectiveValuesFiles(files []string) []string {
 	return files
 }
 
-// MergeValues merges values files of a chart from a repository, which lie inside the chart. It returns the result and
-// the files that it was made of, in order; with ignoreMissing those that are not there are passed over. In the list
-// values.yaml stands for the chart's default values.
+// MergeValues merges values files of a chart from a repository, which are inside the chart. It returns the result and
+// the files that it was made of, in order; with ignoreMissing, missing files are skipped. In the list values.yaml names
+// the chart's default values.
 func MergeValues(c *helmchart.Chart, files []string, ignoreMissing bool) (map[string]any, []string, error) {
 	return mergeFiles(files, func(p string) (map[string]any, error) {
 		name := path.Clean(filepath.ToSlash(p))
@@ -73,7 +73,7 @@ func (s Source) MergeValues(chartDir string, files []string, ignoreMissing bool)
 	})
 }
 
-// ValuesFile is what a values file of a chart from a repository holds, false if it is not there.
+// ValuesFile returns the contents of a values file of a chart from a repository, false if it is missing.
 func ValuesFile(c *helmchart.Chart, file string) ([]byte, bool) {
 	name := path.Clean(filepath.ToSlash(file))
 	if name == valuesFile {
@@ -86,13 +86,13 @@ func ValuesFile(c *helmchart.Chart, file string) ([]byte, bool) {
 	return c.Files[i].Data, true
 }
 
-// ValuesFile is what a values file of the source holds, false if it is not there.
+// ValuesFile returns the contents of a values file of the source, false if it is missing.
 func (s Source) ValuesFile(file string) ([]byte, bool) {
 	data, err := s.readValues(clamp(file))
 	return data, err == nil
 }
 
-// mergeFiles merges what read returns for each file; read returns fs.SkipDir for a file to pass over.
+// mergeFiles merges the values that read returns for each file; read returns fs.SkipDir for a file to skip.
 func mergeFiles(files []string, read func(string) (map[string]any, error)) (map[string]any, []string, error) {
 	merged, used := map[string]any{}, []string{}
 	for _, p := range files {
@@ -109,8 +109,8 @@ func mergeFiles(files []string, read func(string) (map[string]any, error)) (map[
 	return merged, used, nil
 }
 
-// mergeMaps returns a with b over it: maps are merged at every depth, anything else replaces what was there. A null
-// stays a null, it deletes nothing. Neither argument is changed.
+// mergeMaps returns a with b over it: maps are merged at every depth, other values are replaced. A null stays a null,
+// it deletes nothing. Neither argument is changed.
 func mergeMaps(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	for k, v := range b {
@@ -183,8 +183,8 @@ func (s Source) readValues(name string) ([]byte, error) {
 	return bytes.TrimPrefix(data, byteOrderMark), nil
 }
 
-// OverwriteValues makes merged the chart's default values and reports whether that changes anything. Nothing merged
-// makes an empty values.yaml, as in source-controller. A chart without a values.yaml cannot be given one.
+// OverwriteValues makes merged the chart's default values and reports whether that changes anything. An empty map makes
+// an empty values.yaml, as in source-controller. A chart without a values.yaml does not get one.
 func OverwriteValues(c *helmchart.Chart, merged map[string]any) (bool, error) {
 	var data []byte
 	if len(merged) > 0 {
@@ -210,7 +210,7 @@ func OverwriteValues(c *helmchart.Chart, merged map[string]any) (bool, error) {
 	return true, nil
 }
 
-// missingValues says that a values file is not there, and which may have been meant, if any.
+// missingValues reports that a values file is missing, with a hint at the similar file, if it is not "".
 func missingValues(text, hint, similar string) error {
 	p := &finding.Problem{Code: finding.ValuesFiles, Text: text}
 	if similar != "" {
@@ -227,7 +227,7 @@ func fileNames(files []*helmchart.File) []string {
 	return names
 }
 
-// similar is the YAML file that is most likely meant by a name which does not exist, "" if none comes close.
+// similar returns the YAML file that a missing name most likely means, "" if no file is similar.
 func similar(want string, have []string) string {
 	slices.Sort(have)
 	stem := func(name string) string { return strings.TrimSuffix(path.Base(name), path.Ext(name)) }
