@@ -25,8 +25,8 @@ const (
 )
 
 // scopeOf returns the cache scope of an object: its source, without login, and the identity that requests it. Manifests
-// from outside are served only from answers to a login that they brought themselves: the reach of this machine's logins
-// is part of the identity, and a URL or proxy that a manifest chose cannot make its source another one.
+// from outside get only cached answers to their own login: the reach of this machine's logins is part of the identity,
+// and a URL or proxy that a manifest chose cannot make its source another one.
 func (r *Reconciler) scopeOf(ctx context.Context, adm *admission.Admitted, location string) cache.Scope {
 	asking := r.secrets.Asking(ctx, adm.Typed)
 	shown := adm.Object.ConcealText(auth.RedactURL(location))

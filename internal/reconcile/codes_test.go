@@ -17,7 +17,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// TestCodeOf wraps each error as a run does: its code must not depend on the text around it.
+// TestCodeOf wraps each error as a run does: its code must not depend on the surrounding text.
 func TestCodeOf(t *testing.T) {
 	missing := &manifest.NotFoundError{Kind: "Secret", Name: "x"}
 	answer := func(code int) error { return &fetch.StatusError{Code: code} }

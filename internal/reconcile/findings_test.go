@@ -11,7 +11,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// failing has objects that fail, each in a way of its own, and what each is.
+// failing contains objects that fail in different ways.
 const failing = `
 -- _repo/charts --
 podinfo 6.5.0
@@ -32,7 +32,7 @@ items:
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmChart, metadata: {name: fine}, spec: {interval: 5m, chart: podinfo, version: 6.x, sourceRef: {kind: HelmRepository, name: repo}}}
 `
 
-// TestFailureFindings: a failure has a code, is at the field that it is about, and offers a way out.
+// TestFailureFindings verifies that each failure has a code, the position of its field, and advice.
 func TestFailureFindings(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, failing)
@@ -65,7 +65,7 @@ func TestFailureFindings(t *testing.T) {
 	}
 }
 
-// deciding keeps the decisions of a run, by KIND/NAME.
+// deciding records the decisions of a run, by KIND/NAME.
 type deciding struct {
 	silent
 
@@ -80,8 +80,8 @@ func (d *deciding) Decided(adm *admission.Admitted, decision string) {
 	d.texts[name] = append(d.texts[name], decision)
 }
 
-// TestDecisions: a run says which credentials were used and which were not available, what there was to choose from, and
-// what was reused. None is said where nobody asks.
+// TestDecisions verifies that a run reports the credentials that it used or could not find, the candidates, and the
+// reused artifacts. Without the option it reports nothing.
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, failing)

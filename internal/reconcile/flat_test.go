@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// flatten copies the charts of results into a directory, and returns what went wrong, one text for each.
+// flatten copies the charts of results into a directory, and returns the text of each failure.
 func (w *world) flatten(t *testing.T, results map[string]*Result, dir string) []string {
 	t.Helper()
 	st, err := store.Open(filepath.Join(w.dir, "artifacts"), store.Options{
@@ -37,7 +37,7 @@ func (w *world) flatten(t *testing.T, results map[string]*Result, dir string) []
 	return failed
 }
 
-// TestFlatten copies charts by their names: again, where another file has the name, and where two charts of one name differ.
+// TestFlatten copies charts: again, over another file with the name, and if two charts with the same name differ.
 func TestFlatten(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
@@ -67,7 +67,7 @@ func TestFlatten(t *testing.T) {
 		t.Errorf("%d files, %v", len(entries), err)
 	}
 
-	// The bucket has another chart of the name and version of the one in Git.
+	// The bucket has another chart with the name and version of the chart in Git.
 	chart := filepath.Join(w.dir, "artifacts", filepath.FromSlash(results["HelmChart/bucket"].Artifact().Path))
 	twin := *results["HelmChart/bucket"]
 	twin.common.artifact = results["HelmChart/bucket"].Artifact().DeepCopy()
@@ -88,7 +88,7 @@ func TestFlatten(t *testing.T) {
 		t.Error("one of them is copied")
 	}
 
-	// What is in storage was altered, or went, after the run.
+	// The artifact in storage is altered or removed after the run.
 	if err := os.WriteFile(chart, []byte("altered"), 0o600); err != nil {
 		t.Fatal(err)
 	}

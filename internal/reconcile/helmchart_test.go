@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// §12 case 51: a kind of source that admission would not have let through.
+// §12 case 51: a kind of source that admission would have rejected.
 func TestUnsupportedSource(t *testing.T) {
 	t.Parallel()
 	p := &chartReconciliation{reconciliation: &reconciliation{}}

@@ -318,7 +318,7 @@ func otherThanLocked(code finding.Code, text string, err error) error {
 	return &finding.Problem{Code: code, Class: finding.Untrusted | finding.Lasting, Text: text, Advice: finding.AcceptMoved, Err: err}
 }
 
-// takeEntry looks up the entry of the object. It returns an error if the mode requires an entry and none matches.
+// takeEntry looks up the entry of the object. It returns an error if the mode requires a matching entry and there is no such entry.
 func (p *reconciliation) takeEntry() error {
 	l := p.r.o.Locked
 	if l == nil || p.r.o.List {

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/lock"
 )
 
-// packaged has charts that are packaged: of an index, with values files; of a tree, with those and with dependencies.
+// packaged contains charts that are packaged: from an index, with values files; from a tree, with values files and dependencies.
 const packaged = oneOfEach + `
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmChart, metadata: {name: values}, spec: {interval: 5m, chart: podinfo, version: ^6, valuesFiles: [values.yaml, absent.yaml], ignoreMissingValuesFiles: true, sourceRef: {kind: HelmRepository, name: repo}}}
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmChart, metadata: {name: tree}, spec: {interval: 5m, chart: ./app, reconcileStrategy: Revision, valuesFiles: [app/production.yaml], sourceRef: {kind: GitRepository, name: git}}}
@@ -22,7 +22,7 @@ replicas: 2
 replicas: 1
 `
 
-// locked is the lock of what results are, as it is read from its file.
+// locked returns the lock of results, as it is read from its file.
 func (w *world) locked(t *testing.T, results map[string]*Result) *lock.Lock {
 	t.Helper()
 	l := &Locked{Lock: lock.New(), Again: nil}
@@ -49,8 +49,8 @@ func (w *world) locked(t *testing.T, results map[string]*Result) *lock.Lock {
 	return read
 }
 
-// TestLocked holds runs that take everything from a lock against the one that the lock was made of: they get the same bytes
-// and pins, ask for no index, no list and no tag, and for nothing at all of what is in storage.
+// TestLocked compares runs with a lock to the run that wrote it: they return the same bytes and pins, request no index, no
+// list and no tag, and request nothing for stored artifacts.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, packaged)
@@ -102,8 +102,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestLockedMisfits has manifests that ask for something else than when the lock was made. Each object that does fails,
-// and says where; those that may choose again do, and those whose manifests do not count take what was locked.
+// TestLockedMisfits changes manifests after the lock was written. Each changed object fails and names the position;
+// with LockedFirst it is resolved again, and with LockedAnyway it takes the locked version.
 func TestLockedMisfits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
@@ -147,7 +147,7 @@ func TestLockedMisfits(t *testing.T) {
 	}
 }
 
-// TestLockedElsewhere has a lock of several clusters. Entries that are equal serve; those that differ are refused unless the
+// TestLockedElsewhere uses a lock of several clusters. Equal entries are used; entries that differ are refused unless the
 // input is one of the clusters.
 func TestLockedElsewhere(t *testing.T) {
 	t.Parallel()
@@ -178,8 +178,8 @@ func TestLockedElsewhere(t *testing.T) {
 	}
 }
 
-// TestLockedMoved has sources that give something else for what is locked: the lock says other digests than they have. That
-// is a failure of integrity, whether they are asked or have to give the bytes.
+// TestLockedMoved changes the digests in the lock, so that the sources differ from it. That is an integrity failure,
+// whether the version is compared or the bytes are fetched.
 func TestLockedMoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestMachineTokensPerHost logs in to many registries of Google at once with the identity of the machine. The metadata
-// server holds its answers back: no more requests wait at it than at any other host.
+// server delays its answers: it must not have more waiting requests than any other host.
 func TestMachineTokensPerHost(t *testing.T) {
 	t.Parallel()
 	const registries = 3 * fetch.DefaultPerHost
@@ -53,7 +53,7 @@ func TestMachineTokensPerHost(t *testing.T) {
 	go func() {
 		defer close(release)
 		<-full
-		for range 20 { // the time in which more would have come to the metadata server
+		for range 20 { // time in which further requests would have reached the metadata server
 			if answer, err := http.Get(other.URL); err == nil {
 				_ = answer.Body.Close()
 			}

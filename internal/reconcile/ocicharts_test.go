@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The person who pushes a manifest cannot say who signed it.
+// TestAnnotationsOf: the publisher of a manifest cannot set its signer.
 func TestAnnotationsOf(t *testing.T) {
 	got := annotationsOf(map[string]string{
 		"org.opencontainers.image.title":  "podinfo",

@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// operatedWorld has a HelmRelease of Flux 1 for each way that a chart and its values can take.
+// operatedWorld contains a HelmRelease of Flux 1 for each source of a chart and of values.
 const operatedWorld = `
 -- _repo/charts --
 podinfo 3.2.0
@@ -62,7 +62,7 @@ items:
 - {apiVersion: v1, kind: Secret, metadata: {name: half}, stringData: {username: user}}
 `
 
-// operatedText is the phase and the conditions of a HelmRelease of Flux 1.
+// operatedText returns the phase and the conditions of a HelmRelease of Flux 1.
 func operatedText(r *Result) string {
 	phase, _ := r.Status["phase"].(string)
 	texts := []string{phase}
@@ -72,7 +72,7 @@ func operatedText(r *Result) string {
 	return strings.Join(texts, "; ")
 }
 
-// H1, H4, H7 to H18, H21 to H25: what the operator would say of a chart and its values.
+// H1, H4, H7 to H18, H21 to H25: the operator's status for a chart and its values.
 func TestOperatedReleases(t *testing.T) {
 	w := newWorld(t, operatedWorld)
 	results := w.run(t, Options{})
@@ -131,7 +131,7 @@ func TestOperatedReleases(t *testing.T) {
 	wantChartWarnings(t, results)
 }
 
-// wantChecksums compares the checksums of values: H1 has none, H23 files of the chart, H24 a URL.
+// wantChecksums compares the checksums of values: H1 has no values, H23 has files of the chart, H24 has a URL.
 func wantChecksums(t *testing.T, results map[string]*Result) {
 	t.Helper()
 	for name, want := range map[string]string{
@@ -145,7 +145,7 @@ func wantChecksums(t *testing.T, results map[string]*Result) {
 	}
 }
 
-// wantChartWarnings looks for what Flux 2 would do otherwise: H15, H16.
+// wantChartWarnings compares the warnings about differences from Flux 2: H15, H16.
 func wantChartWarnings(t *testing.T, results map[string]*Result) {
 	t.Helper()
 	for name, want := range map[string]string{
@@ -159,7 +159,7 @@ func wantChartWarnings(t *testing.T, results map[string]*Result) {
 	}
 }
 
-// A run that only chooses says which chart would be fetched, and fetches no values that it does not need.
+// With Choose, a run reports the chart that would be fetched, and fetches only the values that it needs.
 func TestOperatedChosen(t *testing.T) {
 	w := newWorld(t, operatedWorld)
 	results := w.run(t, Options{Until: Choose})
@@ -179,14 +179,14 @@ func TestOperatedChosen(t *testing.T) {
 	if r := results["HelmRelease.helm.fluxcd.io/version"]; r.State != Failed {
 		t.Errorf("a version that does not exist is %v", r.State)
 	}
-	// After a fetch there is nothing to choose.
+	// After a fetch, Choose reports the same status.
 	before := operatedText(w.run(t, Options{})["HelmRelease.helm.fluxcd.io/repository"])
 	if again := operatedText(w.run(t, Options{Until: Choose})["HelmRelease.helm.fluxcd.io/repository"]); again != before {
 		t.Errorf("%q after %q", again, before)
 	}
 }
 
-// Where Secrets are forgiven, a release whose values are in one has a chart, but no checksum.
+// With MissingAnonymous, a release with values from a missing Secret has a chart, but no checksum.
 func TestOperatedForgivenSecret(t *testing.T) {
 	w := newWorld(t, operatedWorld)
 	r := w.run(t, Options{MissingSecrets: credential.MissingAnonymous})["HelmRelease.helm.fluxcd.io/missing"]

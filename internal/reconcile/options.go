@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// Options holds the options of one run. The caller of New sets them; they do not change.
+// Options holds the options of one run. The caller of [Connect] and [Connections.Reconciler] sets them; they do not change.
 type Options struct {
 	// Until is the point at which the reconciliation of an object ends.
 	Until Line
@@ -52,7 +52,7 @@ type Options struct {
 	Locked *Locked
 	// Directories replace source objects, by key.
 	Directories map[store.Key]string
-	// SkipTLSVerify skips the verification of the certificates of sources. No login of the machine is used then.
+	// SkipTLSVerify skips the verification of the certificates of sources. No login of the machine is sent then.
 	SkipTLSVerify bool
 	// Decisions reports the decisions about each object: see [Progress].
 	Decisions bool
@@ -140,7 +140,7 @@ type Carrier interface {
 	// Archive copies a chart and its provenance file, which may be nil. The repository is the URL of the Helm repository or,
 	// for a chart that was packaged from a tree, the URL of its source.
 	Archive(ctx context.Context, repository string, archive *io.SectionReader, provenance []byte, packaged bool) error
-	// Refused records that a source does not answer whether it has a file, which is not copied.
+	// Refused records a file that is not copied, because the source does not report whether it exists.
 	Refused(what string, err error)
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// TestPublished has a run stop where it is known what is published.
+// TestPublished ends a run when the published versions are known.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
@@ -40,7 +40,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestRequireVerification refuses everything that nothing vouches for, and stores none of it.
+// TestRequireVerification fails all objects without a verified signature, and stores no artifact.
 func TestRequireVerification(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
@@ -56,7 +56,7 @@ func TestRequireVerification(t *testing.T) {
 	}
 }
 
-// TestStoredSources has sources that are down: what they gave an earlier run still serves, whether they are ready or not.
+// TestStoredSources stops the sources: the artifacts of an earlier run are used, whether the sources are ready or not.
 func TestStoredSources(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// oneOfEach has an object of every kind of source, and a chart from each.
+// oneOfEach contains an object of every kind of source, and a chart from each.
 const oneOfEach = `
 -- _repo/charts --
 podinfo 6.5.0
@@ -44,8 +44,8 @@ items:
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmChart, metadata: {name: bucket}, spec: {interval: 5m, chart: charts/app, sourceRef: {kind: Bucket, name: bucket}}}
 `
 
-// TestPins holds what runs say of each object that it resolved to against what its source has, and against each other: a
-// run that only chooses, one that fetches, and one that finds everything in storage.
+// TestPins compares the pins of runs with the content of the sources, and with each other: with Choose, with Fetch, and
+// with all artifacts in storage.
 func TestPins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
@@ -92,7 +92,7 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestDependencyPins holds what a chart requires against what the repositories have.
+// TestDependencyPins compares the pins of a chart's dependencies with the repositories.
 func TestDependencyPins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, oneOfEach)
@@ -113,7 +113,7 @@ func TestDependencyPins(t *testing.T) {
 	}
 }
 
-// digestOf is the digest in the revision of an OCIRepository.
+// digestOf returns the digest in the revision of an OCIRepository.
 func digestOf(revision string) string {
 	_, digest, _ := strings.Cut(revision, "@")
 	return digest

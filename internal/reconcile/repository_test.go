@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A HelmRepository that names no timeout has one all the same.
+// TestTimeoutOfRepository: a HelmRepository without a timeout has the default.
 func TestTimeoutOfRepository(t *testing.T) {
 	t.Parallel()
 	var unset sourcev1.HelmRepository
@@ -36,7 +36,7 @@ items:
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, metadata: {name: c}, spec: {interval: 5m, url: "http://repo.test/c"}}
 `
 
-// removedFiles counts the files without a name that the process has open, where the system shows them.
+// removedFiles counts the open files of the process that have no name, if the system lists them.
 func removedFiles() (n int) {
 	open, _ := filepath.Glob("/proc/self/fd/*")
 	for _, fd := range open {
@@ -54,7 +54,7 @@ type lastFiles struct {
 
 func (l lastFiles) Finished(*Result) { *l.n = removedFiles() }
 
-// The file of an index that did not come is closed at once, and not at the end of the run.
+// The file of an index whose download failed is closed at once, not at the end of the run.
 func TestFilesOfFailedIndexes(t *testing.T) {
 	w, before, after := newWorld(t, unpublished), removedFiles(), 0
 	w.progress = lastFiles{n: &after}

@@ -63,7 +63,7 @@ type Result struct {
 	Built *Built
 	// Published holds the published versions, if an option requests them.
 	Published *Published
-	// Refused holds the published versions of a chart of which none matches. It has no versions if they are unknown.
+	// Refused holds the published versions of a chart without a matching version. It has no versions if they are unknown.
 	Refused *Published
 	// Summary describes the result of an object whose conditions do not.
 	Summary string

@@ -35,8 +35,7 @@ items:
 - {apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: values}, spec: {interval: 5m, valuesFrom: [{kind: ConfigMap, name: nowhere}], chartRef: {kind: OCIRepository, name: oci}}}
 `
 
-// TestReleases has releases judge what they take their charts from, in a run that only chooses, one that fetches, and
-// one that has fetched before.
+// TestReleases evaluates the sources of releases, in a run with Choose, a run with Fetch, and a run after a fetch.
 func TestReleases(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, releases)
@@ -71,7 +70,7 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// checkRelease looks at one whose chart can be had.
+// checkRelease checks the result of a release whose chart is available.
 func checkRelease(t *testing.T, r *Result, until Line) {
 	t.Helper()
 	name := r.Object.Object.Name
@@ -100,8 +99,8 @@ func hintOf(err error) string {
 	return ""
 }
 
-// TestRecordedRelease has what was recorded of a release decide, and nothing that is printed: an annotation of the input
-// is none of a run.
+// TestRecordedRelease verifies that only the record of a release is used, not printed data: an annotation in the input
+// is not the record of a run.
 func TestRecordedRelease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, strings.Replace(releases, "metadata: {name: template}", `metadata: {name: template, annotations: {helmsrc.dev/chart: another}}`, 1))
@@ -122,7 +121,7 @@ func TestRecordedRelease(t *testing.T) {
 	checkRemembered(t, st)
 }
 
-// checkRemembered looks at what an artifacts directory says without a run.
+// checkRemembered checks the results that are read from an artifacts directory without a run.
 func checkRemembered(t *testing.T, st *store.Store) {
 	t.Helper()
 	results, failures := Remembered(st, "", time.Now)
@@ -192,7 +191,7 @@ items:
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmChart, metadata: {name: sourceless}, spec: {interval: 5m, chart: app, sourceRef: {kind: GitRepository, name: nothing}}}
 `
 
-// TestTrees has charts from a repository that includes another one, for which a local directory stands in.
+// TestTrees uses charts from a repository that includes another one, which a local directory replaces.
 func TestTrees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, trees)
@@ -253,7 +252,7 @@ items:
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: OCIRepository, metadata: {name: text}, spec: {interval: 5m, url: "oci://nowhere.test/podinfo"}}
 `
 
-// TestArtifacts has artifacts of a registry, and what stands in for one.
+// TestArtifacts uses artifacts of a registry, and a directory that replaces one.
 func TestArtifacts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, artifacts)
@@ -318,7 +317,7 @@ items:
 - {apiVersion: source.extensions.fluxcd.io/v1beta1, kind: ArtifactGenerator, metadata: {name: none}, spec: {sources: [{alias: repo, kind: GitRepository, name: nowhere}], artifacts: [{name: none, copy: [{from: "@repo/**", to: "@artifact/"}]}]}}
 `
 
-// TestGenerators has an artifact made of a part of a repository.
+// TestGenerators generates an artifact from a part of a repository.
 func TestGenerators(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, generators)

@@ -10,7 +10,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// published are the same charts in each kind of source that publishes versions.
+// published contains the same charts in each kind of source that publishes versions.
 const published = `
 -- _repo/charts --
 podinfo 6.5.0
@@ -34,12 +34,12 @@ items:
 - {apiVersion: source.toolkit.fluxcd.io/v1, kind: GitRepository, metadata: {name: tree}, spec: {interval: 5m, url: "http://git.test/charts.git", ref: {branch: main}}}
 `
 
-// TestChartSources puts the same questions to every source of charts: over HTTP, in a directory, in a registry, in a tree.
+// TestChartSources resolves the same versions in every source of charts: over HTTP, in a directory, in a registry, in a tree.
 func TestChartSources(t *testing.T) {
 	t.Parallel()
 	sources := []struct {
 		name, kind string
-		one        bool // it has one version only, whatever is asked for
+		one        bool // it has only one version, regardless of the constraint
 	}{
 		{"http", "HelmRepository", false},
 		{"directory", "HelmRepository", false},
@@ -91,7 +91,7 @@ func TestChartSources(t *testing.T) {
 	}
 }
 
-// checkAnswer compares what became of a chart with the version that was to be chosen, "" for none.
+// checkAnswer compares the result of a chart with the wanted version, "" for a failure.
 func checkAnswer(t *testing.T, name string, r *Result, want string, until Line) {
 	t.Helper()
 	switch {

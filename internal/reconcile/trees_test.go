@@ -82,7 +82,7 @@ func TestInRoot(t *testing.T) {
 	}
 }
 
-// A source whose artifact is no archive, or is gone: §12 case 56.
+// A source whose artifact is not an archive, or is missing: §12 case 56.
 func TestUnpack(t *testing.T) {
 	st, err := store.Open(t.TempDir(), store.Options{Now: time.Now})
 	if err != nil {

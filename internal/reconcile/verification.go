@@ -35,7 +35,7 @@ func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.Hel
 
 // checks holds the ways to verify the artifact of an object.
 type checks struct {
-	asked      bool                           // for by its spec.verify
+	asked      bool                           // spec.verify requires a signature
 	signature  func() (*verify.Signer, error) // that spec.verify requires
 	provenance func() (*verify.Signer, error) // that --keyring requires
 	refused    func(error) error              // attaches the reason for an unsigned artifact

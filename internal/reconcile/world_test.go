@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// world is real servers on loopback, the manifests that name them, and an artifacts directory.
+// world holds real servers on loopback, the manifests that name them, and an artifacts directory.
 type world struct {
 	*helmtest.World
 	dir       string
@@ -86,7 +86,7 @@ func newWorld(t *testing.T, archive string) *world {
 	return w
 }
 
-// requests are those of all servers since the last time, with the name of the server in front.
+// requests returns the requests to all servers since the last call, each with the name of its server.
 func (w *world) requests() []string {
 	var all []string
 	for name, server := range w.Servers {
@@ -105,7 +105,7 @@ func (w *world) run(t *testing.T, o Options) map[string]*Result {
 	return w.runKinds(t, o)
 }
 
-// runKinds is run without the objects of some kinds.
+// runKinds is run without the objects of the given kinds.
 func (w *world) runKinds(t *testing.T, o Options, without ...string) map[string]*Result {
 	t.Helper()
 	now := func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
@@ -166,7 +166,7 @@ func (silent) Decided(*admission.Admitted, string)             {}
 func (silent) Waiting(*admission.Admitted, bool)               {}
 func (silent) Finished(*Result)                                {}
 
-// writeRepository writes what a Helm repository serves into a directory.
+// writeRepository writes the content of a Helm repository into a directory.
 func (w *world) writeRepository(t *testing.T, server, dir string) {
 	t.Helper()
 	r, err := helmtest.ReadRepository(filepath.Join(w.dir, "_"+server))
