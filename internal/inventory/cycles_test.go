@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// generatorOf takes ExternalArtifacts, by the names of the generators that make them, each one of its own name.
+// generatorOf returns a generator that uses the ExternalArtifacts of other generators and makes one with its own name.
 func generatorOf(name string, sources ...string) string {
 	text := fmt.Sprintf("---\napiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: %s, namespace: ns}\nspec:\n  sources:\n", name)
 	for i, s := range sources {
@@ -23,7 +23,7 @@ func TestCycle(t *testing.T) {
 	abc := "ns/a" + of + "ns/b" + of + "ns/c" + of + "ns/a"
 	want := map[string]string{
 		"a": abc, "b": abc, "c": abc,
-		// What was already found when the search comes to it is on a cycle all the same.
+		// A generator that the search has already found is still on a cycle.
 		"d":    "ns/a" + of + "ns/d" + of + "ns/b" + of + "ns/c" + of + "ns/a",
 		"self": "ns/self" + of + "ns/self",
 	}
@@ -41,7 +41,7 @@ func TestCycle(t *testing.T) {
 	}
 }
 
-// A way that leads through thousands of generators is followed once for all of them, and none of the errors names them all.
+// A path through thousands of generators is searched once for all of them, and no error names them all.
 func TestLongCycles(t *testing.T) {
 	const count = 3000
 	var text strings.Builder

@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// inventoryOf reads YAML as if it were the file f.yaml.
+// inventoryOf returns the inventory of YAML, as if it were the file f.yaml.
 func inventoryOf(t *testing.T, text string) *Inventory {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -43,8 +43,8 @@ const template = `spec:
   valuesFiles: [values.yaml]
 `
 
-// The HelmChart of a release is held against what helm-controller's own types say of
-// it, field by field.
+// TestChartOf compares the HelmChart of a release, field by field, with the methods
+// of helm-controller's types.
 func TestChartOf(t *testing.T) {
 	labels := map[string]string{"helm.toolkit.fluxcd.io/name": "test-release", "helm.toolkit.fluxcd.io/namespace": "default"}
 	want := func(change func(*sourcev1.HelmChart)) *sourcev1.HelmChart {
@@ -105,7 +105,7 @@ func TestChartOf(t *testing.T) {
 	}
 }
 
-// judgeByAPI holds a HelmChart against the methods of helm-controller's types.
+// judgeByAPI compares a HelmChart with the methods of helm-controller's types.
 func judgeByAPI(t *testing.T, inv *Inventory, release *manifest.Object, got *sourcev1.HelmChart) {
 	t.Helper()
 	adm, err := inv.Admit(release)

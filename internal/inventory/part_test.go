@@ -7,8 +7,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// TestPart has an inventory of which a part is needed: it lists and finds the same objects, and keeps how those of the part
-// were judged alone.
+// TestPart compares an inventory with a part to a whole one: it lists and finds the same objects, and keeps the validated
+// form of the part only.
 func TestPart(t *testing.T) {
 	text := release("default", "a", template) + release("default", "b", template) + release("default", "broken", "spec: {version: 1.0.0}")
 	whole, part := inventoryOf(t, text), inventoryOf(t, text)

@@ -10,7 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// TestInlineValues has them read as helm-controller does, which takes what it cannot read for no values at all.
+// TestInlineValues compares the values with those of helm-controller, which ignores values that it cannot parse.
 func TestInlineValues(t *testing.T) {
 	tests := map[string]any{
 		"text":             map[string]any{"a": "é <&> \U0001f600 \u2028 \x00 \"", "b": []any{1.5, 12345678901234567, nil, true}},
