@@ -18,7 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// content is a download of a text that counts how often it is made.
+// content returns a download of a text that counts its calls.
 func content(text string, calls *atomic.Int64) blob.Get {
 	return func(ctx context.Context, dst fetch.Sink, _ int64) error {
 		calls.Add(1)
@@ -51,7 +51,7 @@ func in(dir string) func() (*blob.File, error) {
 	return func() (*blob.File, error) { return blob.Create(dir) }
 }
 
-// TestGetOnce has many ask for the same: one downloads, all get its warning.
+// TestGetOnce requests the same bytes several times at once: one caller downloads, all receive its warning.
 func TestGetOnce(t *testing.T) {
 	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls, warnings atomic.Int64
@@ -76,7 +76,7 @@ func TestGetOnce(t *testing.T) {
 	}
 }
 
-// TestKeys holds keys against each other: who asks counts, also for one digest.
+// TestKeys compares keys: different identities do not share bytes, even with one digest.
 func TestKeys(t *testing.T) {
 	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls atomic.Int64
@@ -93,7 +93,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestCached has what has a digest from the cache, in the next run, and nothing else.
+// TestCached reads bytes from the cache in the next run, if they have a digest.
 func TestCached(t *testing.T) {
 	dir := t.TempDir()
 	d := godigest.FromString("hello")
@@ -132,7 +132,7 @@ func quiet(text string, calls *atomic.Int64) blob.Get {
 	}
 }
 
-// TestFailures counts for all who ask later, whatever failed.
+// TestFailures verifies that a failure is returned to all later callers.
 func TestFailures(t *testing.T) {
 	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls atomic.Int64
@@ -157,7 +157,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestGivenUp has the first of two callers end: that says nothing about the bytes, and the second one gets them.
+// TestGivenUp cancels the first of two callers: the second one downloads the bytes.
 func TestGivenUp(t *testing.T) {
 	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -187,7 +187,7 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestKept discards what was used longest ago, and nothing that is in use.
+// TestKept discards the least recently used blobs, but no blob in use.
 func TestKept(t *testing.T) {
 	p := closed(t, blob.NewPool(10, nil, in(t.TempDir())))
 	var calls atomic.Int64
@@ -216,7 +216,7 @@ func TestKept(t *testing.T) {
 		t.Error("kept more than it may")
 	}
 	used.Release()
-	used.Release() // again is nothing
+	used.Release() // a second call has no effect
 }
 
 type full struct{ bytes.Buffer }
