@@ -24,7 +24,7 @@ import (
 //     them to, they are also served for a digest that it has just named. A digest alone grants no access: it may be known
 //     to a third party.
 //
-// [Cache.Scope] returns one. Only Shown, Item and Private are kept and written as text; the other fields are keyed hashes.
+// [Cache.Scope] returns one. Source and Identity are keyed hashes; only Shown, Item and Private are written in clear.
 type Scope struct {
 	// Source identifies the location and the settings of the connection: authorities, proxies. It contains no login.
 	Source string

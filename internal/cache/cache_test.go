@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/cache"
 )
 
-// world is a cache directory with a clock, and what was warned of.
+// world is a cache directory with a clock and the warnings.
 type world struct {
 	t        *testing.T
 	dir      string
@@ -38,7 +38,7 @@ func (w *world) options() cache.Options {
 	}}
 }
 
-// open is the cache of one run.
+// open opens the cache for one run.
 func (w *world) open() *cache.Cache {
 	w.t.Helper()
 	c, err := cache.Open(w.dir, w.options())
@@ -62,7 +62,7 @@ func (w *world) warned(want ...string) {
 	w.warnings = nil
 }
 
-// files are those below a part of the cache.
+// files returns the files below a part of the cache.
 func (w *world) files(part string) []string {
 	w.t.Helper()
 	var files []string
@@ -94,7 +94,7 @@ func load(c *cache.Cache, s cache.Scope, d godigest.Digest) (string, bool) {
 	return b.String(), ok
 }
 
-// TestBytes are there in the next run, and for another algorithm's digest.
+// TestBytes reads stored bytes in the next run, and by the digest of another algorithm.
 func TestBytes(t *testing.T) {
 	w := newWorld(t)
 	first := w.open()
@@ -119,7 +119,7 @@ func TestBytes(t *testing.T) {
 	w.warned()
 }
 
-// TestWhoIsServed holds the rule of Scope: a digest alone is no ticket.
+// TestWhoIsServed tests the rules of Scope: a digest alone grants no access.
 func TestWhoIsServed(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
@@ -134,8 +134,8 @@ func TestWhoIsServed(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		s    cache.Scope
-		want bool // of what the source gives to whom it names it to
-		own  bool // of what a login of its own brought
+		want bool // bytes that the source serves to every identity that it names them to
+		own  bool // bytes behind a separate login
 	}{
 		{"named to the same identity", alice, true, true},
 		{"named to another identity by the same source", cache.Scope{Source: alice.Source, Identity: "bob", Named: true}, true, false},
@@ -162,7 +162,7 @@ func TestWhoIsServed(t *testing.T) {
 	}
 }
 
-// TestDamaged removes what is not what was written, and says so.
+// TestDamaged removes damaged entries, with a warning.
 func TestDamaged(t *testing.T) {
 	w := newWorld(t)
 	for _, part := range []string{"blobs", "answers"} {
@@ -191,7 +191,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestStrange leaves alone what this program has not written, and what leads out of the directory.
+// TestStrange ignores files that this program has not written, and links that lead out of the directory.
 func TestStrange(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
@@ -227,7 +227,7 @@ func TestStrange(t *testing.T) {
 	}
 }
 
-// TestUnusable is a reason to go on without.
+// TestUnusable opens directories that cannot be used: the error lets the run continue without a cache.
 func TestUnusable(t *testing.T) {
 	for name, tt := range map[string]struct {
 		prepare func(dir string) error
@@ -258,7 +258,7 @@ func write(dir, name, text string) error {
 	return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
 }
 
-// TestTrim removes what was used longest ago when the run ends, and what a killed process left behind.
+// TestTrim removes the least recently used files when the run ends, and the files of a killed process.
 func TestTrim(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
@@ -304,7 +304,7 @@ func TestTrim(t *testing.T) {
 	w.warned()
 }
 
-// TestManyAtATime has processes write, read and remove the same: nobody is served anything but the right bytes.
+// TestManyAtATime writes, reads and removes the same files at once: a reader receives only the right bytes.
 func TestManyAtATime(t *testing.T) {
 	w := newWorld(t)
 	w.max = 3000
@@ -337,7 +337,7 @@ func TestManyAtATime(t *testing.T) {
 	w.warned()
 }
 
-// TestNothingInClear: identities, and what a question was, are hashes alone.
+// TestNothingInClear verifies that identities and requests are stored only as hashes.
 func TestNothingInClear(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
@@ -361,7 +361,7 @@ func TestNothingInClear(t *testing.T) {
 	}
 }
 
-// TestPruneAndVerify work from what is there.
+// TestPruneAndVerify prunes and verifies the existing entries.
 func TestPruneAndVerify(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
@@ -388,7 +388,7 @@ func TestPruneAndVerify(t *testing.T) {
 	}
 }
 
-// TestPruneFails: bytes that cannot be removed are an error, and so is an answer.
+// TestPruneFails verifies that a failure to remove bytes or an answer is returned.
 func TestPruneFails(t *testing.T) {
 	for _, kind := range []string{"blobs", "answers"} {
 		w := newWorld(t)
@@ -408,7 +408,7 @@ func TestPruneFails(t *testing.T) {
 	}
 }
 
-// TestNone: no cache at all is one that holds nothing.
+// TestNone verifies that a nil cache is always empty.
 func TestNone(t *testing.T) {
 	var c *cache.Cache
 	d := keep(c, alice, "archive")

@@ -14,8 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/file"
 )
 
-// TestReadOnly serves what is there, and says once that nothing is added. As root nothing is read only, so that files
-// in the places of directories stand for it.
+// TestReadOnly serves the existing entries, and warns once that the cache cannot be written. For root no directory is
+// read-only, so files take the place of directories.
 func TestReadOnly(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
@@ -35,8 +35,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestAnotherUser serves nothing that belongs to another user, and leaves it where it is. Only root can give a file away;
-// another user has files of root around, whose owner is looked at in the same way.
+// TestAnotherUser serves nothing from files of another user, and does not remove them. Only root can change the owner of
+// a file; other users test with files of root, whose owner is checked in the same way.
 func TestAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		fi, err := os.Stat("/")
