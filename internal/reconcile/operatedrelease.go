@@ -328,7 +328,7 @@ func (p *operatedReconciliation) readers(ctx context.Context) inventory.Operated
 	}
 }
 
-// errRepositoryFile is a failure of the operator too, which joins the path to that of the archive.
+// errRepositoryFile is an error for the operator too: it joins the path to that of the archive.
 var errRepositoryFile = errors.New("a chart of a repository has no directory")
 
 // chartFile reads a file of values relative to the directory of a chart in a Git repository. It may be outside of the chart, but

@@ -28,8 +28,8 @@ type reconciliation struct {
 	r *Reconciler
 	subject
 	memory
-	// locked is the entry of a lock that determines the version; asked is the entry that the source's answer is compared with. Each
-	// is nil without such an entry; wanted holds the requirements of the object.
+	// locked is the entry of a lock that determines the version; asked is the entry whose version is requested from the source and
+	// compared with its answer. Each is nil without such an entry; wanted holds the requirements of the object.
 	locked, asked *lock.Entry
 	wanted        lock.Wanted
 
@@ -105,7 +105,7 @@ func (p *reconciliation) through(ctx context.Context) *Result {
 		return p.static(ctx)
 	case p.kind.parts(p.typed).suspended:
 		return p.suspended()
-	case p.kind.noArtifact, r.o.Until == Choose: // no other process can write the same file
+	case p.kind.noArtifact, r.o.Until == Choose: // nothing is written that another process uses
 		p.recall()
 		return p.run(ctx)
 	}
