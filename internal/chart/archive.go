@@ -22,12 +22,12 @@ const readBuffer = 32 << 10
 // errTrailing is the error for bytes after the last gzip member that are not another member.
 var errTrailing = errors.New("archive is followed by other data")
 
-// errOutside is Helm's way to say that an entry has no base directory.
+// errOutside reports, in Helm's words, an entry without a base directory.
 var errOutside = errors.New("chart illegally contains content outside the base directory")
 
 var windowsDrive = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z]:/`) })
 
-// reading is the account of one archive and of the archives inside it.
+// reading holds the limits that remain for one archive and the archives inside it, and the warnings about them.
 type reading struct {
 	limits   Limits
 	unpacked int64 // bytes of file contents still allowed
@@ -50,7 +50,7 @@ func (rd *reading) warn(format string, args ...any) {
 	}
 }
 
-// report returns the warnings, that about links last.
+// report returns the warnings, with the warning about links last.
 func (rd *reading) report() []string {
 	switch {
 	case rd.links == 1:
@@ -61,7 +61,7 @@ func (rd *reading) report() []string {
 	return rd.warnings
 }
 
-// visitor gets the name of a file relative to the chart, its size and a reader of exactly that many bytes.
+// A visitor receives the name of a file relative to the chart, its size and a reader of exactly that many bytes.
 type visitor func(name string, size int64, body io.Reader) error
 
 // walk reads a gzip-compressed tar to its very end and visits each file. Several gzip members are one stream, as in RFC
@@ -175,11 +175,11 @@ func entryName(full string) (string, error) {
 	return name, nil
 }
 
-// budget passes on as many bytes as are left in an account that it may share.
+// A budget passes on the bytes that are left in an account, which it may share with other budgets.
 type budget struct {
 	r    io.Reader
 	left *int64
-	err  error // once more has been read than allowed
+	err  error // the error after more bytes than allowed
 }
 
 func (b *budget) Read(p []byte) (int, error) {
@@ -198,7 +198,7 @@ func (b *budget) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gunzip reads gzip members one after the other, and distinguishes other data after them from a broken member.
+// A gunzip reads gzip members one after the other, and distinguishes other data after them from a broken member.
 type gunzip struct {
 	in *bufio.Reader
 	z  *gzip.Reader

@@ -20,7 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/bound"
 )
 
-// maxDepth is how deep values may be nested to be judged without JSON.
+// maxDepth is the depth of nested values up to which they are checked without JSON.
 const maxDepth = 1000
 
 // Check reads a chart archive once, as it streams by, and returns its metadata if Helm would load it within the limits.
@@ -95,8 +95,8 @@ func (rd *reading) keepMetadata(name string, size int64, body io.Reader) (*loade
 	return nil, nil
 }
 
-// checkValues returns the error that Helm would have with values.yaml. Helm makes JSON of the YAML and values of the
-// JSON; where the YAML is plainly a map that JSON can express, only the first and smaller part of that is done.
+// checkValues returns the error that Helm would return for values.yaml. Helm converts the YAML to JSON and parses that;
+// if the YAML is clearly a map that JSON can express, checkValues only parses the YAML, which takes less time.
 func checkValues(data []byte) error {
 	var values any
 	if err := goyaml.Unmarshal(data, &values); err == nil && (values == nil || isMap(values)) && isJSON(values, 0) {
@@ -152,8 +152,8 @@ func Metadata(r io.Reader, l Limits) (*helmchart.Metadata, error) {
 	return c.metadata()
 }
 
-// MatchName reports whether a chart's own name is the one it was requested by. In an OCI registry a chart may be
-// requested by a path, whose last element is its name.
+// MatchName reports whether a chart's own name is the requested name. In an OCI registry a chart may be requested by a
+// path, whose last element is its name.
 func MatchName(got, want string) bool {
 	return path.Base(got) == path.Base(want)
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Names that Helm gives a meaning.
+// The names of files and directories that have a meaning for Helm.
 const (
 	chartFile        = "Chart.yaml"
 	lockFile         = "Chart.lock"
@@ -26,12 +26,12 @@ const (
 	chartsDir        = "charts/"
 )
 
-// ErrNoChart is an archive without a chart, in the words of source-controller.
+// ErrNoChart reports an archive without a chart, in the words of source-controller.
 var ErrNoChart = errors.New("no 'Chart.yaml' found")
 
 var byteOrderMark = []byte{0xef, 0xbb, 0xbf}
 
-// contents are the files of one chart, and the charts below its charts directory.
+// contents holds the files of one chart, and the charts below its charts directory.
 type contents struct {
 	depth int // archives around this one
 	own   []*loader.BufferedFile
@@ -86,7 +86,7 @@ func (c *contents) addOwn(name string, size int64, body io.Reader, keep keeper) 
 	return nil
 }
 
-// addArchive unpacks charts/<name>.tgz. Of several entries with that name only the first counts.
+// addArchive unpacks charts/<name>.tgz. It ignores later entries with the same name.
 func (c *contents) addArchive(rd *reading, name string, isDir bool, body io.Reader, keep keeper) error {
 	if _, seen := c.subs[name]; seen {
 		return nil
@@ -118,7 +118,7 @@ type inMemory struct {
 	data []byte
 }
 
-// readFile reads a file whole. Helm strips byte order marks.
+// readFile reads a whole file, without a byte order mark, which Helm strips too.
 func readFile(size int64, body io.Reader) ([]byte, error) {
 	if f, ok := body.(inMemory); ok {
 		return bytes.TrimPrefix(f.data, byteOrderMark), nil
@@ -130,7 +130,7 @@ func readFile(size int64, body io.Reader) ([]byte, error) {
 	return bytes.TrimPrefix(data, byteOrderMark), nil
 }
 
-// metadata parses and validates Chart.yaml, with requirements.yaml over it.
+// metadata parses and validates Chart.yaml, overridden by requirements.yaml.
 func (c *contents) metadata() (*helmchart.Metadata, error) {
 	if !c.found {
 		return nil, ErrNoChart
@@ -146,7 +146,7 @@ func (c *contents) metadata() (*helmchart.Metadata, error) {
 			}
 		}
 		if name == chartFile && m.APIVersion == "" {
-			// Helm 2 charts did not have to say.
+			// Helm 2 charts did not need an apiVersion.
 			m.APIVersion = helmchart.APIVersionV1
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 )
 
-// maxCycle is how many charts are looked at to find out whether local dependencies form a cycle.
+// maxCycle is the number of charts that are read to find a cycle of local dependencies.
 const maxCycle = 100
 
 // Missing returns the dependencies that a chart requires and does not contain, in their order: those of its lock file if
@@ -104,8 +104,8 @@ func satisfies(c *helmchart.Chart, d *helmchart.Dependency) bool {
 	return err == nil && constraint.Check(version)
 }
 
-// sameRequirement reports whether one subchart will do for both. Lock files do not say aliases, so a chart that is
-// required under two of them is locked twice.
+// sameRequirement reports whether one subchart satisfies both requirements. Lock files do not record aliases, so a chart
+// that is required under two aliases is locked twice.
 func sameRequirement(a, b *helmchart.Dependency) bool {
 	return inChart(a) == inChart(b) && a.Version == b.Version && a.Repository == b.Repository
 }
@@ -117,7 +117,7 @@ func inChart(d *helmchart.Dependency) string {
 	return d.Name
 }
 
-// lockIsCurrent compares the digest in a lock file as Helm does, by the rules of Helm 2 too for charts of its time.
+// lockIsCurrent compares the digest in a lock file as Helm does, for charts of API version 1 also by the rules of Helm 2.
 func lockIsCurrent(c *helmchart.Chart) bool {
 	req := c.Metadata.Dependencies
 	if c.Lock.Digest == jsonDigest([2][]*helmchart.Dependency{req, c.Lock.Dependencies}) {
@@ -136,13 +136,13 @@ func jsonDigest(v any) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// IsLocal reports whether a dependency is looked for in the source of the chart.
+// IsLocal reports whether a dependency comes from the source of the chart.
 func IsLocal(d *helmchart.Dependency) bool {
 	return d.Repository == "" || strings.HasPrefix(d.Repository, "file://")
 }
 
-// CheckRepository returns an error if a remote dependency's repository is of a kind that cannot be used: a name that
-// only means something to the Helm client of some user, or anything that is not http, https or oci.
+// CheckRepository returns an error if a remote dependency's repository is an alias, which only the Helm client of some
+// user knows, or a URL that is not http, https or oci.
 func CheckRepository(repository string) error {
 	switch {
 	case strings.HasPrefix(repository, "oci"), strings.HasPrefix(repository, "https://"), strings.HasPrefix(repository, "http://"):
@@ -214,8 +214,8 @@ func (s Source) local(chartDir string, d *helmchart.Dependency) (*helmchart.Char
 	return c, nil
 }
 
-// localPath is where a dependency of the chart in a directory lies. The first element of a relative file:// path is
-// the URL's host.
+// localPath returns the path of a dependency of the chart in a directory. The first element of a relative file:// path
+// is the URL's host.
 func localPath(chartDir string, d *helmchart.Dependency) (string, error) {
 	if d.Repository == "" {
 		return clamp(path.Join("/"+chartDir, "charts", d.Name)), nil

@@ -15,7 +15,7 @@ import (
 	"helm.sh/helm/v3/pkg/ignore"
 )
 
-// maxDirs is how deep the directories of a chart may be nested. Each open one costs a file descriptor.
+// maxDirs is the limit of nested directories in a chart. Each open directory costs a file descriptor.
 const maxDirs = 100
 
 // LoadDir loads a chart from a directory of the source, without the files that its .helmignore names. The archives of
@@ -70,7 +70,7 @@ func (s Source) ignoreRules(dir string) (*ignore.Rules, error) {
 	return rules, nil
 }
 
-// walker reads the files of a chart directory, in the order of their names.
+// A walker reads the files of a chart directory, in the order of their names.
 type walker struct {
 	source  Source
 	rules   *ignore.Rules
@@ -79,7 +79,7 @@ type walker struct {
 	open    []string // the directories around the current file, resolved
 }
 
-// directory reads all files of a directory, which is called name in the chart and really is at real.
+// directory reads all files of a directory, which has the path name in the chart and the resolved path real.
 func (w *walker) directory(name, real string) error {
 	if slices.Contains(w.open, real) {
 		return fmt.Errorf("cannot load '%s' directory: link leads back to '%s'", printable(name), printable(rooted(real)))

@@ -13,7 +13,7 @@ const (
 	DefaultArchive = 10 << 20
 	// DefaultFile is source-controller's --helm-chart-file-max-size, and the largest file that Helm loads.
 	DefaultFile = 5 << 20
-	// DefaultUnpacked is how much Helm unpacks of one archive.
+	// DefaultUnpacked is the number of bytes that Helm unpacks of one archive.
 	DefaultUnpacked = 100 << 20
 	// DefaultEntries is well above the largest charts we know of (about 3,000 files with all subcharts). It exists to
 	// stop archives made of headers only.
@@ -25,12 +25,12 @@ const (
 	maxNameLength = 4096
 	// headerBytes bounds one entry in the tar stream beside its contents: header, padding, extended header.
 	headerBytes = 2 << 10
-	// maxNesting bounds subchart archives in subchart archives. Each open one costs about 80 KiB of buffers.
+	// maxNesting bounds subchart archives in subchart archives. Each open archive costs about 80 KiB of buffers.
 	maxNesting = 16
 	// yamlFiles is how many files of the largest size are parsed while an archive is checked: most of the time and
 	// memory is spent on parsing.
 	yamlFiles = 4
-	// maxWarnings is how many warnings one archive may cause.
+	// maxWarnings is the limit of warnings about one archive.
 	maxWarnings = 20
 )
 
@@ -40,10 +40,10 @@ type Limits struct {
 	Archive int64
 	// File is the unpacked size of each file.
 	File int64
-	// Unpacked is the size of all files together, those in archives of subcharts included. As with Helm, a chart of
+	// Unpacked is the size of all files together, including files in archives of subcharts. As in Helm, a chart of
 	// exactly this size is too large.
 	Unpacked int64
-	// Entries is the number of entries, those in archives of subcharts included.
+	// Entries is the number of entries, including entries in archives of subcharts.
 	Entries int
 	// Name is the base name of the archive, for messages. It may be empty.
 	Name string
@@ -65,7 +65,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// stream is how many bytes the archive may decompress to, headers included.
+// stream returns the number of bytes that the archive may decompress to, headers included.
 func (l Limits) stream() int64 {
 	if l.Unpacked > math.MaxInt64/2 {
 		return math.MaxInt64

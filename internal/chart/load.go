@@ -11,7 +11,7 @@ import (
 )
 
 // Load reads a chart archive into memory, with the archives of subcharts unpacked under the same limits. The
-// dependencies of each chart come in the order in which the chart declares them, undeclared ones after them by name.
+// dependencies of each chart are in the order in which the chart declares them, undeclared dependencies after them by name.
 func Load(r io.Reader, l Limits) (*helmchart.Chart, error) {
 	rd := newReading(l)
 	c := &contents{}
@@ -69,8 +69,8 @@ func (c *contents) chart() (*helmchart.Chart, error) {
 	return loaded, nil
 }
 
-// forHelm returns the chart's own files as Helm's loader accepts them without a warning: it prints to the program's log
-// when a chart of API version 2 has the files of version 1, and reads them all the same.
+// forHelm returns the chart's own files in a form that Helm's loader accepts without a warning: the loader prints to the
+// program's log when a chart of API version 2 has the files of version 1, although it reads them.
 func (c *contents) forHelm(m *helmchart.Metadata) ([]*loader.BufferedFile, error) {
 	if m.APIVersion == helmchart.APIVersionV1 || !c.has(requirementsFile) && !c.has(requirementsLock) {
 		return c.own, nil

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// PackageFormat is the number of the way in which Package writes a chart. It grows with every change that gives the
-// same chart other bytes, so that archives made before are not taken for current.
+// PackageFormat is the version of the format that Package writes. It grows with every change that gives the same chart
+// other bytes, so that older archives are not taken for current.
 const PackageFormat = 1
 
 // earliest is the time of entries without a known time, the earliest that every archive format can record.
@@ -34,10 +34,10 @@ func Package(w io.Writer, c *helmchart.Chart, modTime time.Time, l Limits) error
 	if l.Name == "" && c.Metadata != nil {
 		l.Name = c.Metadata.Name + "-" + c.Metadata.Version + ".tgz"
 	}
-	// This compressor is twice as fast as Go's own, and its version does not change with that of Go.
+	// This compressor is twice as fast as Go's own, and its output does not change with the version of Go.
 	zipper := gzip.NewWriter(&limitedWriter{w: w, left: l.Archive, err: l.archiveError()})
 	zipper.Comment = "Helm"
-	zipper.ModTime = time.Unix(0, 0) // in gzip, none
+	zipper.ModTime = time.Unix(0, 0) // in gzip, no time
 	p := &packer{out: tar.NewWriter(zipper), modTime: modTime.UTC().Truncate(time.Second), limits: l, unpacked: l.Unpacked, entries: l.Entries}
 	if err := p.chart(c, c.Name()); err != nil {
 		return err
@@ -157,7 +157,7 @@ func directory(m *helmchart.Metadata, taken map[string]bool) string {
 	}
 }
 
-// file writes one entry, after making sure that a reader will find it under the name that it has here.
+// file writes one entry. It returns an error for a name that a reader would refuse or change.
 func (p *packer) file(base, name string, data []byte) error {
 	full := base + "/" + name
 	if err := p.admit(full, int64(len(data))); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// CheckSchemas returns a [*SchemaReferenceError] if values.schema.json of a chart or a subchart leads out of itself. A
-// schema that is no JSON is for Helm to refuse.
+// CheckSchemas returns an error with the code [finding.SchemaReference] if values.schema.json of a chart or a subchart
+// refers to another document. It leaves a schema that is not JSON to Helm.
 func CheckSchemas(c *helmchart.Chart) error { return checkSchemas(c, c.Name()) }
 
 func checkSchemas(c *helmchart.Chart, at string) error {
@@ -37,25 +37,25 @@ func checkSchemas(c *helmchart.Chart, at string) error {
 	return nil
 }
 
-// schema is a document with the places in it that a reference may name in full.
+// A schema is a document with the addresses of the places in it that a reference may name in full.
 type schema struct {
 	file string
-	// bases are the addresses of the document and of definitions that have their own, by where they are.
+	// bases holds the addresses of the document and of definitions with their own address, by JSON pointer.
 	bases map[string]*url.URL
 	known map[string]bool
-	// whole is a document whose data may be schemas, too.
+	// whole is true for a document whose data may be schemas, too.
 	whole bool
 }
 
-// below is any place that is deeper than definitions are.
+// below is the path of all places deeper than definitions.
 const below = "//"
 
 var escaped = strings.NewReplacer("~", "~0", "/", "~1")
 
 const schemaDraft4 = "http://json-schema.org/draft-04/schema"
 
-// newSchema finds the addresses. Only those count that every reader of the draft takes for one: of the document, and of
-// its definitions, as programs that bundle schemas write them.
+// newSchema finds the addresses of the document and of its definitions, as programs that bundle schemas write them.
+// Every reader of the draft knows these addresses; newSchema ignores any other.
 func newSchema(file string, root any) *schema {
 	s := &schema{file: file, bases: map[string]*url.URL{}, known: map[string]bool{}}
 	object, _ := root.(map[string]any)
@@ -98,7 +98,7 @@ var (
 	refKeywords    = []string{"$ref", "$dynamicRef", "$recursiveRef"}
 )
 
-// misleads reports whether a reference in a schema may lead to data, or to the members of a schema, which is a schema then.
+// misleads reports whether a reference in a schema may lead to data, or to a map of schemas, which would then be a schema.
 func misleads(value any, named bool) bool {
 	switch v := value.(type) {
 	case []any:
@@ -116,8 +116,8 @@ func misleads(value any, named bool) bool {
 	return false
 }
 
-// toData reports whether a reference is other than one to a place in the document that the walk through it takes for a
-// schema, too. By the $id of a place it may be anything: readers of schemas differ in which they know.
+// toData reports whether a reference may lead to a place that the walk through the document does not take for a schema.
+// A reference by $id may lead to any place: readers of schemas differ in the addresses that they know.
 func toData(ref string) bool {
 	pointer, err := url.PathUnescape(ref)
 	if err != nil || strings.Trim(ref, "#") == "" {
@@ -151,12 +151,12 @@ func (s *schema) add(at string, base *url.URL, object map[string]any, draft stri
 	}
 }
 
-// check visits every value of the document, also where there is no schema: a reference could name that.
+// check visits every value of the document, including values that are not schemas, as a reference could name them.
 func (s *schema) check(value any, at string) error {
 	return s.within(value, at, s.bases[""], false)
 }
 
-// within checks a value below an address, nil where it is not sure which that is. If it is named, its members are schemas.
+// within checks a value below the address base, which is nil if not sure. With named, the value is a map of schemas.
 func (s *schema) within(value any, at string, base *url.URL, named bool) error {
 	switch v := value.(type) {
 	case []any:
@@ -211,7 +211,7 @@ func opaque(id string) bool {
 // urn is the prefix of names that Helm never looks up.
 const urn = "urn:"
 
-// drafts are the documents that every Helm has.
+// drafts are the addresses of the documents that every Helm has.
 var drafts = map[string]bool{
 	"json-schema.org/schema": true, "json-schema.org/draft-04/schema": true, "json-schema.org/draft-06/schema": true,
 	"json-schema.org/draft-07/schema": true, "json-schema.org/draft/2019-09/schema": true, "json-schema.org/draft/2020-12/schema": true,

@@ -19,7 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
-// maxLinks is how many symbolic links may be followed to reach one file, as on Linux.
+// maxLinks is the limit of symbolic links followed to reach one file, as on Linux.
 const maxLinks = 40
 
 // errNoFile is the error for a path without a regular file.
@@ -37,7 +37,7 @@ type Source struct {
 
 func (s Source) limits() Limits { return s.Limits.withDefaults() }
 
-// hidden reports whether a file, or a directory with all that is in it, does not belong to the source.
+// hidden reports whether a file, or a directory with all its contents, does not belong to the source.
 func (s Source) hidden(name string, dir bool) bool {
 	if s.Filter == nil {
 		return false
@@ -55,7 +55,7 @@ func clamp(p string) string {
 	return p[1:]
 }
 
-// rooted is how messages spell a path in the source: from its root.
+// rooted returns a path as messages spell it, from the root of the source.
 func rooted(name string) string { return "/" + strings.TrimPrefix(name, ".") }
 
 // escapeError reports that a link leads out of the source.
@@ -121,7 +121,7 @@ func (s Source) readlink(name string) ([]string, error) {
 	return strings.Split(slashed, "/"), nil
 }
 
-// rootedError gives an error of the file system the path that the file has in the source.
+// rootedError replaces the path in an error of the file system with the path in the source.
 func rootedError(name string, err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		op := strings.TrimPrefix(strings.TrimSuffix(at.Op, "at"), "l")
@@ -180,9 +180,9 @@ func readDir(dir *os.Root, most int) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Found is a chart in a source.
+// Found describes a chart in a source.
 type Found struct {
-	// Path is where it was found, relative to the root of the source.
+	// Path is the path of the chart, relative to the root of the source.
 	Path string
 	// Dir is true for a directory, false for an archive.
 	Dir      bool
@@ -241,7 +241,7 @@ func (s Source) nearby(name string) string {
 	return fmt.Sprintf("did you mean %s?", printable(path.Join(dir, near)))
 }
 
-// Load loads the chart at a path of the source, whether it is a directory or an archive.
+// Load loads the chart at a path of the source, which may be a directory or an archive.
 func (s Source) Load(chartPath string) (*helmchart.Chart, error) {
 	name := clamp(chartPath)
 	real, info, err := s.resolve(name)
@@ -286,8 +286,8 @@ func (s Source) withArchive(real string, read func(*os.File, Limits) error) erro
 	return read(f, l)
 }
 
-// metadata reads Chart.yaml of a directory, with requirements.yaml over it. It does not ask .helmignore, as
-// source-controller does not.
+// metadata reads Chart.yaml of a directory, overridden by requirements.yaml. Like source-controller, it ignores
+// .helmignore.
 func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
 	c := &contents{found: true}
 	for _, name := range []string{chartFile, requirementsFile} {

@@ -53,8 +53,8 @@ func MergeValues(c *helmchart.Chart, files []string, ignoreMissing bool) (map[st
 }
 
 // MergeValues merges values files of a chart from a Git repository or a bucket, which are looked up from the root of
-// the source and not from the chart's directory. A path cannot climb above the root. The directory of the chart only
-// serves a hint.
+// the source and not from the chart's directory. A path cannot climb above the root. The directory of the chart is only
+// used for a hint.
 func (s Source) MergeValues(chartDir string, files []string, ignoreMissing bool) (map[string]any, []string, error) {
 	return mergeFiles(files, func(p string) (map[string]any, error) {
 		name := clamp(p)
@@ -123,8 +123,8 @@ func mergeMaps(a, b map[string]any) map[string]any {
 	return out
 }
 
-// defaultValues reads values.yaml as source-controller's Helm does: of several documents the later ones are merged
-// over the earlier.
+// defaultValues reads values.yaml as source-controller's Helm does: it merges later documents over the earlier
+// documents.
 func defaultValues(c *helmchart.Chart, reference string) (map[string]any, error) {
 	merged := map[string]any{}
 	docs := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(rawValues(c))))
@@ -144,7 +144,7 @@ func defaultValues(c *helmchart.Chart, reference string) (map[string]any, error)
 	}
 }
 
-// rawValues returns the values.yaml that counts if there are several: the last.
+// rawValues returns the last values.yaml, which counts if there are several.
 func rawValues(c *helmchart.Chart) []byte {
 	for _, f := range slices.Backward(c.Raw) {
 		if f.Name == valuesFile {
@@ -154,7 +154,7 @@ func rawValues(c *helmchart.Chart) []byte {
 	return nil
 }
 
-// parseValues keeps numbers as they are written: as floating point numbers the long ones would change.
+// parseValues parses values, with numbers as written: long numbers would change as floating point numbers.
 func parseValues(data []byte, reference string) (map[string]any, error) {
 	values := map[string]any{}
 	exact := func(d *json.Decoder) *json.Decoder { d.UseNumber(); return d }
@@ -241,8 +241,8 @@ func similar(want string, have []string) string {
 	return files[near]
 }
 
-// similarFile looks for a file that may have been meant: at the same path below the chart, else in the directories of
-// the path and of the chart.
+// similarFile returns a YAML file similar to a missing one: at the same path below the chart, else in the directories
+// of both paths.
 func (s Source) similarFile(name, chartDir string) string {
 	below := path.Join(chartDir, name)
 	if _, info, err := s.resolve(below); err == nil && info.Mode().IsRegular() {
