@@ -130,7 +130,7 @@ func (c *Artifact) Logins(ctx context.Context, to auth.Route) (auth.Logins, erro
 	return logins, nil
 }
 
-// ErrAccount is a ServiceAccount with whose identity the object is to log in to a cloud, which only a cluster knows.
+// ErrAccount reports an object that logs in to a cloud with the identity of a ServiceAccount, which only a cluster knows.
 var ErrAccount error = &finding.Problem{
 	Code:   finding.ServiceAccount,
 	Text:   "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate in the controller",

@@ -19,13 +19,13 @@ type Asking struct {
 	Private bool     // a manifest or this machine has a login for it, whether or not the source requires one
 }
 
-// asker is an object that has a source.
+// An asker holds the fields of an object that has a source.
 type asker struct {
 	url, namespace, provider   string
 	login, certificates, proxy *meta.LocalObjectReference
 	account                    string
-	further                    []*meta.LocalObjectReference // of the service that the login is had from
-	borrows                    *meta.LocalObjectReference   // in place of which the login counts that Helm has
+	further                    []*meta.LocalObjectReference // of the service that issues the login
+	borrows                    *meta.LocalObjectReference   // if it is missing, the login that Helm has counts
 	settings                   []any
 }
 
@@ -87,7 +87,7 @@ func (r *Reader) lacks(namespace string, ref *meta.LocalObjectReference) bool {
 	return r.Forgives(err)
 }
 
-// read takes a Secret in. Authorities and proxies are the way, wherever they stand; all of it is the login.
+// read adds a Secret: authorities and proxies to Way, and all its data to Login.
 func (a *Asking) read(r *Reader, namespace string, ref *meta.LocalObjectReference, role string) {
 	if ref == nil {
 		return

@@ -30,8 +30,8 @@ const (
 	keyClientCertPass = "clientCertificatePassword"
 )
 
-// bucketLogin reads the Secret of a Bucket with this provider and endpoint, and asks no server. The name is the Secret's,
-// for the errors, which quote no values.
+// bucketLogin reads the Secret of a Bucket with this provider and endpoint, without a request to a server. The name is
+// the Secret's, for the errors, which quote no values.
 func bucketLogin(provider, endpoint, name string, data map[string][]byte) (*bucket.Login, error) {
 	k := bucket.Keys{Hidden: hiddenValues(data)}
 	var err error
@@ -70,7 +70,7 @@ func googleKey(name string, data map[string][]byte) (*auth.GoogleKey, error) {
 	return key, nil
 }
 
-// readAzure reads the first way in, in the order in which they are taken.
+// readAzure reads the first login in the Secret, in the order of precedence: client, account key, SAS token.
 func readAzure(k *bucket.Keys, endpoint, name string, data map[string][]byte) error {
 	has := func(key string) bool { _, found := data[key]; return found }
 	if !slices.ContainsFunc([]string{keyClientID, keyAccountKey, keySAS, keyAuthorityHost}, has) {
@@ -107,7 +107,7 @@ func readAzure(k *bucket.Keys, endpoint, name string, data map[string][]byte) er
 	return nil
 }
 
-// sharedKey is the key of the account whose name is the first part of the host's.
+// sharedKey returns the key of the account, whose name is the first label of the host.
 func sharedKey(u *url.URL, key string) (*azblob.SharedKeyCredential, error) {
 	account, rest, _ := strings.Cut(u.Hostname(), ".")
 	if !strings.Contains(rest, ".") {
@@ -120,7 +120,7 @@ func sharedKey(u *url.URL, key string) (*azblob.SharedKeyCredential, error) {
 	return shared, nil
 }
 
-// hiddenValues are the secrets in a Secret, whole and in the parts that a server is shown.
+// hiddenValues returns the secret values in a Secret, whole and in the parts that are sent to a server.
 func hiddenValues(data map[string][]byte) []string {
 	var hidden []string
 	for _, key := range []string{keySecret, keyAccountKey, keySAS, keyClientSecret, keyClientCertPass} {
@@ -140,7 +140,7 @@ func hiddenValues(data map[string][]byte) []string {
 	return slices.DeleteFunc(hidden, func(s string) bool { return s == "" })
 }
 
-// ldapLogin is the user for the STS of a provider, from its Secret. Only ldap has one.
+// ldapLogin returns the user for the STS of a provider from its Secret. It returns nil for providers other than ldap.
 func ldapLogin(provider string, secret *manifest.Secret) (*auth.Identity, error) {
 	if provider != sourcev1.STSProviderLDAP || secret == nil {
 		return nil, nil

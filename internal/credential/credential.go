@@ -34,14 +34,14 @@ const (
 type Options struct {
 	// Missing selects the replacement of a Secret that is not in the input: one of the constants above; "" is MissingFail.
 	Missing string
-	// Ambient lets the user's own logins stand in where no Secret is named.
+	// Ambient allows the user's own logins for objects that name no Secret.
 	Ambient bool
-	// Own is where the user's own logins are read from, Machine how the identity of the machine is used.
+	// Own holds the places of the user's own logins, Machine the options for the identity of the machine.
 	Own     auth.AmbientOptions
 	Machine auth.CloudOptions
-	// SkipTLSVerify verifies no server certificate: see auth.Identity.SkipVerification.
+	// SkipTLSVerify turns off the verification of server certificates: see auth.Identity.SkipVerification.
 	SkipTLSVerify bool
-	// RepositoryConfig is Helm's repositories.yaml, "" for the usual one.
+	// RepositoryConfig is the path of Helm's repositories.yaml, "" for the usual path.
 	RepositoryConfig string
 }
 
@@ -71,7 +71,7 @@ type Warning struct {
 	Text string
 }
 
-// Problem is a reference that cannot be used.
+// A Problem reports a reference that cannot be used.
 type Problem struct {
 	Path []any // of the field
 	Err  error
@@ -84,7 +84,7 @@ type outcome struct {
 	Problems []Problem
 }
 
-// Err is the first of the problems.
+// Err returns the error of the first problem, or nil.
 func (o *outcome) Err() error {
 	if len(o.Problems) == 0 {
 		return nil
@@ -163,5 +163,5 @@ func withFlux(err error, what, namespace, name, format string) error {
 	return fmt.Errorf(format, &finding.Problem{Text: fmt.Sprintf("%s '%s/%s' not found", what, namespace, name), Err: missing})
 }
 
-// NameOf is how messages call a Secret.
+// NameOf returns the name of a Secret for messages.
 func NameOf(s *manifest.Secret) string { return s.Namespace + "/" + s.Name }

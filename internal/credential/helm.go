@@ -21,7 +21,7 @@ type Repository struct {
 	Identity *auth.Identity
 	// Useless describes the fault of a Secret without a login for an HTTP repository, "" if it has one.
 	Useless string
-	// Withheld is the login of the environment that is not used, or nil.
+	// Withheld is the reason for which the login of the environment is not used, or nil.
 	Withheld error
 
 	outcome
@@ -68,7 +68,7 @@ func (r *Reader) repository(obj *sourcev1.HelmRepository) (*Repository, *manifes
 	return c, cert
 }
 
-// identify reads the Secrets together, as they are used, and reports whether they can be.
+// identify makes an identity of both Secrets, and reports whether they can be used.
 func (c *Repository) identify(login, cert *manifest.Secret) bool {
 	identity, warnings, err := auth.FromSecrets(login, cert)
 	for _, w := range warnings {
@@ -90,7 +90,7 @@ func pathOf(certificates bool) []any {
 	return secretRef()
 }
 
-// borrow takes the login that Helm itself has for the repository.
+// borrow uses the login that Helm itself has for the repository.
 func (c *Repository) borrow(ctx context.Context, url string) {
 	identity, source, err := auth.HelmRepositories(ctx, c.reader.o.Own, c.reader.o.RepositoryConfig, url)
 	identity = c.reader.tls(identity)
@@ -124,8 +124,8 @@ func (c *Repository) Logins(ctx context.Context, host string, to auth.Route) (au
 	return c.reader.standIn(ctx, c.provider, c.named, c.missing, to)
 }
 
-// withoutLogin leaves the TLS settings that a Secret may have beside a docker
-// configuration, which has its own reader.
+// withoutLogin returns a Secret as an opaque one, to read the TLS settings beside a docker configuration, which has its
+// own reader.
 func withoutLogin(secret *manifest.Secret) *manifest.Secret {
 	if secret == nil {
 		return nil

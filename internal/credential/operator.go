@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// OperatorGit reads the Secret that a HelmRelease of Flux 1 names for an https URL: it has both a username and a password.
+// OperatorGit reads the Secret that a HelmRelease of Flux 1 names for an https URL. It needs a username and a password.
 func (r *Reader) OperatorGit(namespace, name string) (*git.Login, error) {
 	secret, err := r.Secret(namespace, &meta.LocalObjectReference{Name: name}, "failed to get secret")
 	if err != nil {

@@ -51,10 +51,10 @@ const (
 	makeAppData = "'flux create secret githubapp' makes such a Secret"
 )
 
-// ProviderError is a provider of a GitRepository that does not fit the Secret.
+// A ProviderError reports a provider of a GitRepository that does not fit the Secret.
 type ProviderError struct {
 	finding.Problem
-	Stalled bool // no later Secret can change that
+	Stalled bool // a later Secret cannot change that
 }
 
 func providerError(text, hint string, stalled bool) error {
@@ -97,7 +97,7 @@ func (r *Reader) BucketCertificates(namespace string, ref *meta.LocalObjectRefer
 	return r.tls(identity), err
 }
 
-// STS is spec.sts of a Bucket, nil without one.
+// STS returns the settings of spec.sts of a Bucket, or nil without it.
 func (r *Reader) STS(obj *sourcev1.Bucket) (*bucket.STS, error) {
 	sts := obj.Spec.STS
 	if sts == nil {
@@ -146,7 +146,7 @@ func (r *Reader) ArtifactProxy(obj *sourcev1.OCIRepository) (*auth.Proxy, error)
 // OCIRepositories only.
 const trustedRootKey = "trusted_root.json"
 
-// TrustedRoot is the content of a trusted root in a Secret, nil for no reference.
+// TrustedRoot returns the content of a trusted root in a Secret, nil for no reference.
 func (r *Reader) TrustedRoot(namespace string, ref *meta.LocalObjectReference) ([]byte, error) {
 	if ref == nil {
 		return nil, nil
@@ -163,13 +163,13 @@ func (r *Reader) TrustedRoot(namespace string, ref *meta.LocalObjectReference) (
 	return root, nil
 }
 
-// RootIn is the trusted root in a Secret. It returns false if the Secret has no root.
+// RootIn returns the trusted root in a Secret, or false if the Secret has no root.
 func RootIn(secret *manifest.Secret) ([]byte, bool) {
 	root, ok := secret.Data[trustedRootKey]
 	return root, ok
 }
 
-// Keys returns the Secret that a verification rests on, nil for no reference.
+// Keys returns the Secret with the keys of a verification, nil for no reference.
 func (r *Reader) Keys(namespace string, ref *meta.LocalObjectReference) (*manifest.Secret, error) {
 	if ref == nil {
 		return nil, nil
