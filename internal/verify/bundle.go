@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// bundleType begins the media types of sigstore bundles of all versions.
+// bundleType is the prefix of the media types of sigstore bundles of all versions.
 const bundleType = "application/vnd.dev.sigstore.bundle"
 
 // A bundleSignature is a statement about the subject in a signed envelope, with the material to verify it.
@@ -56,7 +56,7 @@ func mayBe(kind string, d ocispec.Descriptor) bool {
 	return strings.HasPrefix(d.ArtifactType, kind)
 }
 
-// judgeBundles judges those layers of an artifact that are bundles.
+// judgeBundles judges the layers of an artifact that are bundles.
 func judgeBundles(ctx context.Context, r *reader, j judge, d ocispec.Descriptor, f *findings) (*Signer, error) {
 	m, err := r.artifact(ctx, d.Digest)
 	if err != nil {
@@ -105,7 +105,7 @@ func newBundle(subject, layer digest.Digest, content []byte) (*bundleSignature, 
 	return &bundleSignature{subject, &b, layer}, nil
 }
 
-// verify checks the bundle, and that the statement in it is about the subject.
+// verify verifies the bundle, and that its statement is about the subject.
 func (b *bundleSignature) verify(m root.TrustedMaterial, v []sigstore.VerifierOption, p ...sigstore.PolicyOption) (*sigstore.VerificationResult, error) {
 	sum, err := hex.DecodeString(b.subject.Encoded())
 	if err != nil {

@@ -18,7 +18,7 @@ const (
 	timestampAnnotation   = "dev.sigstore.cosign/rfc3161timestamp"
 )
 
-// A classicSignature is a layer of the manifest that a digest's .sig tag names: a payload that names the digest, and a
+// A classicSignature is a layer of the manifest under a digest's .sig tag: a payload that names the digest, and a
 // signature of the payload in an annotation.
 type classicSignature struct {
 	subject     digest.Digest
@@ -76,7 +76,7 @@ func judgeClassic(ctx context.Context, r *reader, j judge, layer ocispec.Descrip
 
 const copiedHint = "the signature is valid, but for other contents: it was copied from another version, or the version was replaced after it was signed"
 
-// checkClaim compares the digest that was signed. To be called when the signature is known to be good.
+// checkClaim compares the signed digest with the subject's. The caller has verified the signature.
 func (s *classicSignature) checkClaim() error {
 	var claim struct {
 		Critical struct {

@@ -17,12 +17,12 @@ type CosignOptions struct {
 	Keys map[string][]byte
 	// Identities are alternatives. If empty, any identity is accepted.
 	Identities []Identity
-	// Trust is not used until a signature with a certificate was found.
+	// Trust is not used until a signature with a certificate is found.
 	Trust *Trust
 }
 
-// Identity matches certificates. Both are Go regular expressions that need to match a part only, as cosign's; an empty
-// one matches everything.
+// An Identity matches certificates. Both fields are Go regular expressions that match any part, as cosign's; an empty
+// expression matches everything.
 type Identity struct{ Issuer, Subject string }
 
 const (
@@ -56,8 +56,8 @@ func Cosign(ctx context.Context, s Subject, o CosignOptions) (*Signer, error) {
 	return nil, f.verdict(s)
 }
 
-// A judge decides about one signature. The error is the reason why it does not count or, from trust material that
-// is not available, a failure.
+// A judge decides about one signature. The error is the reason for which the signature does not count or, if trust
+// material is not available, a failure.
 type judge interface {
 	classic(context.Context, *classicSignature) (*Signer, error)
 	bundle(context.Context, *bundleSignature) (*Signer, error)
@@ -104,10 +104,10 @@ func (f *findings) verdict(s Subject) error {
 	return unsigned(noSignatures)
 }
 
-// maxReasons is how many reasons one message has.
+// maxReasons is the limit of reasons in one message.
 const maxReasons = 3
 
-// joined are several errors in one line, each text once.
+// joined returns an error with the texts of several errors in one line, each text once.
 func joined(errs []error) error {
 	var texts []string
 	for _, err := range errs {
@@ -131,7 +131,7 @@ func hintOf(errs []error) string {
 	return ""
 }
 
-// refusal is the reason against one signature.
+// refusal returns the reason for which one signature does not count.
 func refusal(hint, format string, args ...any) error {
 	return refused(hint, fmt.Sprintf(format, args...), nil)
 }

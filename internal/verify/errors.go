@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxErrorText bounds a message in characters, parts of which may come from a server.
+// maxErrorText is the limit, in characters, of a message. Parts of it may come from a server.
 const maxErrorText = 1000
 
 func oneLine(text string) string { return finding.OneLine(text, maxErrorText) }
@@ -29,8 +29,8 @@ func withReason(message string, err error) string {
 	return message + ": " + err.Error()
 }
 
-// A limitError reports that there is more of something than is looked at. It is a refusal: a signature that is not
-// looked at does not count.
+// A limitError reports that a limit of numbers or bytes is exceeded. It is a refusal: a signature that is not read does
+// not count.
 type limitError struct{ finding.Problem }
 
 // tooMany reports that only limit items, such as "signatures of sha256:…", are read.
@@ -60,7 +60,7 @@ func unsigned(text string) error {
 	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted | finding.Lasting, Text: text}
 }
 
-// badAnswer describes an answer with another status than 200.
+// badAnswer returns the error of an answer with a status other than 200.
 func badAnswer(u *url.URL, code int) error {
 	class := finding.Retryable(finding.TransientStatus(code))
 	if code == http.StatusUnauthorized || code == http.StatusForbidden {

@@ -23,8 +23,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// keylessJudge accepts signatures with a certificate of a trusted authority that was logged, for a key that was used
-// while the certificate was valid, as the transparency log or a timestamp authority attests.
+// A keylessJudge accepts signatures with a logged certificate of a trusted authority, for a key that was used while the
+// certificate was valid, as the transparency log or a timestamp authority attests.
 type keylessJudge struct {
 	identities []sigstore.PolicyOption
 	trust      *Trust
@@ -55,7 +55,7 @@ func orAny(expression string) string {
 	return expression
 }
 
-// keylessOptions ask for everything that a signature with a short-lived certificate has to prove.
+// keylessOptions returns the requirements for a signature with a short-lived certificate.
 func keylessOptions() []sigstore.VerifierOption {
 	return []sigstore.VerifierOption{
 		sigstore.WithSignedCertificateTimestamps(1),
@@ -108,7 +108,7 @@ func (j *keylessJudge) classic(ctx context.Context, s *classicSignature) (*Signe
 	return certified(b, result), nil
 }
 
-// certified describes a signer whose certificate was verified.
+// certified returns the signer of a verified certificate.
 func certified(b *bundle.Bundle, r *sigstore.VerificationResult) *Signer {
 	signer := &Signer{}
 	if c := r.Signature.Certificate; c != nil {
@@ -127,7 +127,7 @@ func certified(b *bundle.Bundle, r *sigstore.VerificationResult) *Signer {
 	return signer
 }
 
-// refuseKeyless words the library's reason as cosign does where that is known.
+// refuseKeyless returns the library's reason as a refusal, in cosign's words if no identity matches.
 func refuseKeyless(b *bundle.Bundle, err error) error {
 	var identity *sigstore.ErrNoMatchingCertificateIdentity
 	if errors.As(err, &identity) {
@@ -137,7 +137,7 @@ func refuseKeyless(b *bundle.Bundle, err error) error {
 	return refusal(hint, "%.300v", err)
 }
 
-// found returns the identity that a certificate is for. It was verified when it did not match.
+// found returns the identity of a certificate for a message. The certificate was verified before its identity did not match.
 func found(b *bundle.Bundle) string {
 	content, err := b.VerificationContent()
 	if err != nil || content.Certificate() == nil {
@@ -152,7 +152,7 @@ func found(b *bundle.Bundle) string {
 	return fmt.Sprintf(", got subjects %.300q with issuer %.300q", subjects, issuer(c))
 }
 
-// issuer reads the OIDC issuer from a Fulcio certificate: the older extension holds the bare text.
+// issuer returns the OIDC issuer in a Fulcio certificate. The older extension holds the bare text.
 func issuer(c *x509.Certificate) string {
 	for _, e := range c.Extensions {
 		switch e.Id.String() {
@@ -167,7 +167,7 @@ func issuer(c *x509.Certificate) string {
 	return ""
 }
 
-// expiryHint recognises certificates that were not valid when they were used.
+// expiryHint returns a hint for a certificate that was not valid when it was used, or "".
 func expiryHint(b *bundle.Bundle) string {
 	content, err := b.VerificationContent()
 	if err != nil || content.Certificate() == nil {
@@ -184,7 +184,7 @@ func expiryHint(b *bundle.Bundle) string {
 	return ""
 }
 
-// logEntry is the annotation with the promise of the transparency log.
+// A logEntry is the annotation with the promise of the transparency log.
 type logEntry struct {
 	SignedEntryTimestamp []byte
 	Payload              struct {
@@ -195,7 +195,7 @@ type logEntry struct {
 	}
 }
 
-// asBundle writes a classic signature with a certificate in the form of a bundle. Its parts are the same.
+// asBundle converts a classic signature with a certificate to a bundle, which has the same parts.
 func (s *classicSignature) asBundle() (*bundle.Bundle, error) {
 	block, _ := pem.Decode([]byte(s.annotations[certificateAnnotation]))
 	if block == nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// KeySuffix ends the names of public keys in a Secret.
+// KeySuffix is the suffix of the names of public keys in a Secret.
 const KeySuffix = ".pub"
 
 // CosignKeys returns the public keys in the data of the Secret of that name. The error is a [*SettingsError].
@@ -60,7 +60,7 @@ type publicKey struct {
 	verifiers []signature.Verifier
 }
 
-// keyJudge accepts signatures that one of its keys fits. Neither certificates nor the transparency log matter to it.
+// A keyJudge accepts signatures by one of its keys. It ignores certificates and the transparency log.
 type keyJudge []publicKey
 
 func newKeyJudge(keys map[string][]byte) (judge, error) {
@@ -186,7 +186,7 @@ func (j keyJudge) names() string {
 	return "any of the keys " + strings.Join(names, ", ")
 }
 
-// signatureKind guesses by the form, which is different for each type of key.
+// signatureKind guesses the type of the key from the form of a signature. It returns "" if it does not know the form.
 func signatureKind(sig []byte) string {
 	switch {
 	case len(sig) == ed25519.SignatureSize:

@@ -15,7 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/cache"
 )
 
-// cachedSignatures is the kind of the answers that are kept.
+// cachedSignatures is the kind of the kept answers in the cache.
 const cachedSignatures = "signature"
 
 // A Memory holds the answers to earlier runs' searches for signatures. Content that is named by its digest is served from
@@ -30,12 +30,12 @@ type Memory struct {
 	used atomic.Bool
 }
 
-// Used reports whether an answer was served that the source may have another one to by now.
+// Used reports whether an answer was served that the source may have changed since.
 func (m *Memory) Used() bool { return m != nil && m.used.Load() }
 
 func (m *Memory) offline() bool { return m != nil && m.Answers.Offline() }
 
-// keptAnswer is an answer on disk.
+// A keptAnswer is an answer on disk.
 type keptAnswer struct {
 	Code    int      `json:"code"`
 	Type    string   `json:"type,omitempty"`

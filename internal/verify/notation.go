@@ -27,17 +27,17 @@ const (
 	PolicyName = "trustpolicy.json"
 
 	notationType = "application/vnd.cncf.notary.signature"
-	// maxAttempts is how many signatures notation's own command looks at where Flux calls it.
+	// maxAttempts is the number of signatures that Flux lets notation try.
 	maxAttempts = 3
 )
 
-// NotationOptions say whose signatures count.
+// NotationOptions chooses the signatures that count.
 type NotationOptions struct {
 	// Policy is a trust policy as JSON. All trust stores that it names have the same certificates.
 	Policy       []byte
 	Certificates map[string][]byte // by name, PEM or DER; of PEM, the first block
-	// Transport reaches the servers that certificates name for their revocation. With nil they are not reached, which
-	// the policy's level judges.
+	// Transport reaches the servers that certificates name for their revocation. With nil they are not reached, and the
+	// level of the policy decides.
 	Transport http.RoundTripper
 }
 
@@ -64,7 +64,7 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 	return policy, certificates, nil
 }
 
-// policyHint finds a policy that has another name.
+// policyHint returns a hint at a policy under another name, or that the Secret needs a policy.
 func policyHint(data map[string][]byte) string {
 	for _, name := range sortedNames(data) {
 		if bytes.Contains(data[name], []byte(`"trustPolicies"`)) {
@@ -122,7 +122,7 @@ func Notation(ctx context.Context, s Subject, o NotationOptions) (*Signer, error
 	return n.try(ctx, r, subject, signatures)
 }
 
-// descriptor describes the subject as its signer did: with the media type and the size.
+// descriptor returns the descriptor of the subject as its signer used it, with the media type and the size.
 func (r *reader) descriptor(ctx context.Context) (ocispec.Descriptor, error) {
 	d := r.subject.Digest
 	a, err := r.content(ctx, "manifests", d, maxManifestBytes, "manifest "+d.String())
@@ -151,7 +151,7 @@ type notary struct {
 	revocations revocations
 }
 
-// certificates are the content of every trust store.
+// certificates holds the content of every trust store.
 type certificates []*x509.Certificate
 
 func (c certificates) GetCertificates(context.Context, truststore.Type, string) ([]*x509.Certificate, error) {
@@ -218,7 +218,7 @@ func (n *notary) skips(ctx context.Context) (bool, error) {
 	return skip, nil
 }
 
-// try judges one signature after the other.
+// try judges up to maxAttempts signatures in their order, and returns the first signer that is accepted.
 func (n *notary) try(ctx context.Context, r *reader, subject ocispec.Descriptor, signatures []ocispec.Descriptor) (*Signer, error) {
 	f := &findings{}
 	for i, d := range signatures {
@@ -277,7 +277,7 @@ func (n *notary) verify(ctx context.Context, subject ocispec.Descriptor, d diges
 	return n.accepted(outcome)
 }
 
-// accepted reads an outcome as source-controller does.
+// accepted interprets an outcome as source-controller does.
 func (n *notary) accepted(outcome *notation.VerificationOutcome) (*Signer, error) {
 	signer := &Signer{Format: FormatNotation}
 	if reflect.DeepEqual(outcome.VerificationLevel, trustpolicy.LevelSkip) {

@@ -87,7 +87,7 @@ func otherFile(sums map[string]string) string {
 	return ""
 }
 
-// open returns who signed a provenance file, and the hashes in it.
+// open returns the signer of a provenance file, and the hashes in it by file name.
 func (k *Keyring) open(provenance []byte) (*Signer, map[string]string, error) {
 	block, _ := clearsign.Decode(provenance)
 	if block == nil {

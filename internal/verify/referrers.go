@@ -52,7 +52,7 @@ func (r *reader) tooMany(what string, limit int) error {
 	return tooMany(what+r.subject.Digest.String(), limit)
 }
 
-// noReferrersAPI recognises registries that do not know the request. A registry that is out of order does not count.
+// noReferrersAPI reports whether a registry does not know the request. A failing registry does not count.
 func noReferrersAPI(a *answer) bool {
 	if a.code == http.StatusOK {
 		return a.mediaType() != ocispec.MediaTypeImageIndex
@@ -60,7 +60,7 @@ func noReferrersAPI(a *answer) bool {
 	return fetch.NoReferrers(a.code)
 }
 
-// tagged reads the index that clients keep where the registry has no API.
+// tagged reads the index that clients maintain in a registry without the API.
 func (r *reader) tagged(ctx context.Context) ([]ocispec.Descriptor, error) {
 	tag, ok := tagOf(r.subject, "")
 	if !ok {
@@ -77,7 +77,7 @@ func (r *reader) tagged(ctx context.Context) ([]ocispec.Descriptor, error) {
 	return all, err
 }
 
-// tagOf is the name by which things that belong to a digest are found. A digest may be too long for a tag.
+// tagOf returns the tag of the referrers of a digest, or of its signature. It returns false for a digest too long for a tag.
 func tagOf(s Subject, suffix string) (string, bool) {
 	tag := strings.Replace(s.Digest.String(), ":", "-", 1) + suffix
 	return tag, len(tag) <= 128

@@ -59,7 +59,7 @@ func (r *reader) url(kind, reference string) *url.URL {
 	return &u
 }
 
-// An answer was read whole.
+// An answer is an HTTP response with its whole content.
 type answer struct {
 	code    int
 	header  http.Header

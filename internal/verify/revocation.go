@@ -85,7 +85,7 @@ func (v *recordingValidator) ValidateContext(ctx context.Context, o revocation.V
 	return results, err
 }
 
-// undecided returns why it could not be found out whether a certificate was revoked, if that is the reason for a refusal.
+// undecided returns the failure of a request about a revoked certificate, if that failure is the reason for a refusal.
 func (r *revocations) undecided(outcome *notation.VerificationOutcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

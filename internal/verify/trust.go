@@ -17,7 +17,7 @@ type Trust struct {
 	err    error
 }
 
-// TrustedRoot is trust in a trusted_root.json, without any network. The error is a [*SettingsError].
+// TrustedRoot returns the trust in a trusted_root.json, without any network. The error is a [*SettingsError].
 func TrustedRoot(content []byte) (*Trust, error) {
 	m, err := root.NewTrustedRootFromJSON(content)
 	if err != nil {

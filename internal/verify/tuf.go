@@ -21,13 +21,13 @@ import (
 const (
 	// trustValidDays is how many days the fetched trust root is used without a new request.
 	trustValidDays = 1
-	// tufTimeout is for one file.
+	// tufTimeout is the timeout for one file.
 	tufTimeout = time.Minute
-	// maxTUFBytes is more than the client ever requests.
+	// maxTUFBytes is the limit, in bytes, of one file. It is more than the client ever requests.
 	maxTUFBytes = 8 << 20
 )
 
-// PublicTrustOptions say where a trusted root is published with TUF.
+// PublicTrustOptions holds the place of a trusted root that is published with TUF.
 type PublicTrustOptions struct {
 	// CacheDir keeps the fetched trust root between runs. If empty, it is not kept.
 	CacheDir string
@@ -65,7 +65,7 @@ func (o PublicTrustOptions) load(ctx context.Context) (root.TrustedMaterial, err
 	return m, nil
 }
 
-// fetch guards against the library, which panics on some metadata.
+// fetch fetches the trusted root, or reads it from the cache. It recovers from panics of the library on some metadata.
 func (o PublicTrustOptions) fetch(f *tufFetcher, cached bool) (m root.TrustedMaterial, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -91,13 +91,13 @@ func (o PublicTrustOptions) fetch(f *tufFetcher, cached bool) (m root.TrustedMat
 	return trusted, nil
 }
 
-// A tufFetcher fetches for the client, which has no context and does not keep the errors.
+// A tufFetcher fetches files for the client, which has no context and does not keep the errors.
 type tufFetcher struct {
 	ctx       context.Context // kept here because the client's interface has no context
 	transport http.RoundTripper
 
 	mu      sync.Mutex
-	failure error // of the network, not an answer that is invalid
+	failure error // of the network, not an invalid answer
 }
 
 var errOffline = errors.New("not asked")
@@ -133,7 +133,7 @@ func (f *tufFetcher) download(address string, limit int64) ([]byte, error) {
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusForbidden:
-		// That is how the client learns that there is no newer root.
+		// The client takes this error for the absence of a newer root.
 		return nil, &metadata.ErrDownloadHTTP{StatusCode: http.StatusNotFound, URL: fetch.ShownURL(req.URL)}
 	default:
 		return nil, badAnswer(req.URL, resp.StatusCode)
@@ -154,7 +154,7 @@ func (f *tufFetcher) failed() error {
 	return f.failure
 }
 
-// describe distinguishes failures of the network and the disk from metadata that cannot be trusted.
+// describe returns a failure of the network or the disk, or else the refusal of metadata that cannot be trusted.
 func (f *tufFetcher) describe(err error) error {
 	var missing *metadata.ErrDownloadHTTP
 	var file *fs.PathError
@@ -168,7 +168,7 @@ func (f *tufFetcher) describe(err error) error {
 	return refused("", "unable to initialize trusted root", err)
 }
 
-// noTrust is the error of a trusted root that could not be fetched.
+// noTrust returns the error of a trusted root that could not be fetched.
 func noTrust(err error) error {
 	return &finding.Problem{
 		Text:   fmt.Sprintf("unable to initialize trusted root: %v", err),

@@ -14,7 +14,7 @@ type Subject struct {
 	// Repository is "host/repository", without a tag or a digest.
 	Repository string
 	Digest     digest.Digest
-	// Insecure is plain HTTP.
+	// Insecure allows plain HTTP.
 	Insecure bool
 	// Transport reaches the registry with the TLS settings, proxy and credentials of the pull. It may retry, follow
 	// redirects, and return errors in place of answers: an error that matches fs.ErrNotExist is a 404, and a Transient
@@ -26,7 +26,7 @@ type Subject struct {
 	Memory *Memory
 }
 
-// Ref is the reference that messages show.
+// Ref returns the reference for messages.
 func (s Subject) Ref() string { return s.Repository + "@" + s.Digest.String() }
 
 // The formats of signatures.
@@ -37,19 +37,19 @@ const (
 	FormatProvenance = "helm provenance"
 )
 
-// A Signer is who signed, as far as that was verified. A verification makes it; it is shared by all objects that asked
-// the same question in a run, and does not change.
+// A Signer holds the verified facts about a signer. A verification makes it; objects with equal verifications in a run
+// share it, and it does not change.
 type Signer struct {
 	Format string
-	// Key is the name of the public key that the signature fits, or the fingerprint of a PGP key.
+	// Key is the name of the public key of the signature, or the fingerprint of a PGP key.
 	Key string
 	// Identity and Issuer are the certificate's; of a PGP key, Identity is the user ID.
 	Identity, Issuer string
-	// LogIndex is where the signature is in the transparency log, nil if it was not looked for.
+	// LogIndex is the position of the signature in the transparency log, nil if it is not known.
 	LogIndex *int64
 	// Time is the time of the signature, from the log, a timestamp authority or else the signer. It may be zero.
 	Time time.Time
-	// Warnings are checks that failed where the trust policy only records that.
+	// Warnings are failed checks that the trust policy only records.
 	Warnings []string
 	// Signature is the digest of the manifest or of the layer that holds the signature.
 	Signature digest.Digest
@@ -59,8 +59,8 @@ type Signer struct {
 const (
 	maxManifestBytes  = 4 << 20
 	maxSignatureBytes = 1 << 20
-	// maxSignatures is how many signatures, or how many bundles, are tried for one digest.
+	// maxSignatures is the number of signatures, or of bundles, that are tried for one digest.
 	maxSignatures = 50
-	// maxReferrers is how many other artifacts may refer to a digest.
+	// maxReferrers is the number of artifacts that may refer to a digest.
 	maxReferrers = 500
 )
