@@ -33,13 +33,13 @@ func (h *Repository) Archive(ctx context.Context, c resolve.Candidate, dst fetch
 	})
 }
 
-// A target is one of the URLs of an archive.
+// A target is a URL of an archive.
 type target struct {
 	url *url.URL
 	err error // why it is not a URL that can be fetched, or why it is no use to try it again
 }
 
-// targets resolves the candidate's URLs. The first one has to be good.
+// targets resolves the candidate's URLs. An invalid first URL is an error.
 func (h *Repository) targets(c resolve.Candidate) ([]*target, error) {
 	if len(c.URLs) == 0 {
 		return nil, fmt.Errorf("chart '%s' has no downloadable URLs", finding.OneLine(c.Name, fetch.MaxName))
@@ -74,7 +74,7 @@ func (x *exchange) tryEach(ctx context.Context, targets []*target, try func(*tar
 	return JoinPlaces(failed)
 }
 
-// JoinPlaces is the failure of all places of an archive that were tried.
+// JoinPlaces returns the error of an archive that could not be fetched from any of its places.
 func JoinPlaces(failed []error) error {
 	if len(failed) == 1 {
 		return failed[0]
@@ -82,7 +82,7 @@ func JoinPlaces(failed []error) error {
 	return urlsError(failed)
 }
 
-// FailedBefore are the failures of the places that were tried before the last one.
+// FailedBefore returns the failures of the places that were tried before the last place.
 func FailedBefore(err error) []error {
 	var all urlsError
 	if !errors.As(err, &all) {
@@ -101,7 +101,7 @@ func TryNextURL(err error) bool {
 	return fetch.Transient(err)
 }
 
-// urlsError is the failure of every URL that was tried.
+// An urlsError holds the failures of all URLs that were tried.
 type urlsError []error
 
 func (e urlsError) Error() string {
@@ -136,7 +136,7 @@ func archiveName(c resolve.Candidate, urlPath string) string {
 	return finding.OneLine(c.Name+"-"+c.Version+".tgz", fetch.MaxName)
 }
 
-// digestCheck compares an archive with its index entry while it is read.
+// A digestCheck compares an archive with the digest in its index entry while the archive is read.
 type digestCheck struct {
 	ctx    context.Context // for warnings
 	want   digest.Digest   // empty: it is not compared

@@ -90,7 +90,7 @@ func (d *Directory) Archive(ctx context.Context, c resolve.Candidate, dst fetch.
 		finding.OneLine(c.Version, fetch.MaxName), finding.OneLine(strings.Join(names, ", "), fetch.MaxErrorText), fs.ErrNotExist)
 }
 
-// localNames lists where an archive may be, most exact first.
+// localNames returns the paths at which an archive may be, the most exact path first.
 func localNames(c resolve.Candidate) []string {
 	var names []string
 	add := func(slashed string) {

@@ -21,7 +21,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// maxLocalFiles bounds a directory without an index. Repositories of this size have one.
+// maxLocalFiles is the limit of files in a directory without an index. Repositories of this size have an index.
 const maxLocalFiles = 50_000
 
 var errNoCharts = errors.New("directory holds neither an index.yaml nor a chart archive (.tgz)")

@@ -9,7 +9,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// File downloads the file at a URL into dst, at most limit bytes of it and within the timeout. It shows no login to any server.
+// File downloads the file at a URL into dst, at most limit bytes of it and within the timeout. It sends no login to any server.
 func File(ctx context.Context, c *fetch.Client, raw string, timeout time.Duration, dst fetch.Sink, limit int64, tooLarge error) error {
 	u, err := auth.ParseURL(raw)
 	switch {

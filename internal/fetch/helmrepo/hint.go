@@ -16,7 +16,7 @@ import (
 
 const refusedHint = finding.HelmLoginRefused
 
-// statusHint recognises known mistakes behind an answer to a request for u that came, after redirects, from at.
+// statusHint returns a hint at a known mistake behind an answer to a request for u that came, after redirects, from at.
 func (h *Repository) statusHint(e *fetch.StatusError, u, at *url.URL) string {
 	_, _, credentials := h.identity.Basic()
 	switch {
@@ -55,7 +55,7 @@ func (h *Repository) strangerHint(u, at *url.URL) string {
 	return refusedHint
 }
 
-// requestHint recognises known mistakes behind a request without an answer.
+// requestHint returns a hint at a known mistake behind a request without an answer.
 func (h *Repository) requestHint(err error) string {
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/index"
 )
 
-// An IndexError is an index that was fetched and cannot be read.
+// An IndexError reports an index that was fetched and cannot be read.
 type IndexError struct{ Err error }
 
 func (e *IndexError) Error() string { return e.Err.Error() }
@@ -24,7 +24,7 @@ func (e *IndexError) Finding() finding.Code {
 
 func (e *IndexError) Unwrap() error { return e.Err }
 
-// Transient is false: the server answered, and would so again.
+// Transient returns false: the server answered, and would send the same answer again.
 func (e *IndexError) Transient() bool { return false }
 
 // Index downloads the repository's index into dst, at most limit bytes, and scans it meanwhile. [index.Offsets.Check]
@@ -34,8 +34,8 @@ func (h *Repository) Index(ctx context.Context, dst fetch.Sink, limit int64) (*i
 	return offsets, err
 }
 
-// NewIndex is Index unless the index has the tag known: then the error is [ErrNotModified]. It returns the tag that the
-// index has now.
+// NewIndex is Index unless the index has the tag known: then the error is [ErrNotModified]. It returns the present tag of
+// the index.
 func (h *Repository) NewIndex(ctx context.Context, dst fetch.Sink, limit int64, known Tag) (*index.Offsets, Tag, error) {
 	u := indexURL(h.base)
 	var scan indexScan

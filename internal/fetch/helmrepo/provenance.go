@@ -14,8 +14,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Provenance downloads the provenance file of the candidate's archive into dst. Of several URLs the next one is tried as
-// for the archive. If no server has it, the error matches fs.ErrNotExist.
+// Provenance downloads the provenance file of the candidate's archive into dst. It tries several URLs as for the archive.
+// If no server has the file, the error matches fs.ErrNotExist.
 func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error {
 	targets, err := h.targets(c)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// Options are the settings of one HelmRepository.
+// Options holds the settings of one HelmRepository.
 type Options struct {
 	PassCredentials bool
 	Timeout         time.Duration // spec.timeout: of one index or one archive, with its retries; 0 for no limit
@@ -70,7 +70,7 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 	})
 }
 
-// An exchange is one attempt to get one file.
+// An exchange is one attempt to fetch one file.
 type exchange struct {
 	repo     *Repository
 	slot     *fetch.Slot
@@ -122,10 +122,10 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 // weak tag suffices. It is empty if the server sends no tag, or another server answered.
 type Tag string
 
-// tagModified begins a tag that is a time.
+// tagModified is the prefix of a tag that is a time.
 const tagModified = "modified "
 
-// maxTag bounds a tag, in bytes.
+// maxTag is the limit, in bytes, of a tag.
 const maxTag = 1 << 10
 
 // ErrNotModified reports that the file still has the tag that the caller passed.
