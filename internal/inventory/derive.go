@@ -100,7 +100,7 @@ type derivation struct {
 }
 
 type derivations struct {
-	objects []*manifest.Object // of the input, each HelmChart before its release
+	objects []*manifest.Object // of the input, with the derived objects
 	Of      map[*manifest.Object]*derivation
 	byKey   map[store.Key]*manifest.Object
 	made    map[*manifest.Object][]*manifest.Object // ExternalArtifacts, by their generators
@@ -121,8 +121,8 @@ func (d *derivations) Chart(release *manifest.Object) *manifest.Object {
 	return nil
 }
 
-// Objects returns the objects of the input and, before each HelmRelease, the
-// HelmChart that helm-controller creates for it.
+// Objects returns the objects of the input, with derived HelmCharts and sources before their HelmRelease and ExternalArtifacts
+// after their generator.
 func (inv *Inventory) Objects() []*manifest.Object { return inv.Derivations().objects }
 
 // Derivations returns the derived objects, which it creates on first use.
@@ -168,8 +168,8 @@ func (inv *Inventory) deriveAll() *derivations {
 	return all
 }
 
-// derive returns the HelmChart of a release, or nil if the API server rejects
-// the release, or helm-controller does not create a chart for it.
+// derive returns the HelmChart of a release or its error, or nil if the release is rejected or suspended, or has no chart
+// template.
 func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 	adm, err := inv.Admit(obj)
 	if err != nil {
@@ -212,8 +212,8 @@ func (d *derivation) complete(makers []*manifest.Object) {
 	}
 }
 
-// insert adds the derived objects to the list of objects. They replace a HelmChart that was read from a cluster,
-// because helm-controller would update it.
+// insert adds the derived objects to the list of objects. They replace a HelmChart or an ExternalArtifact that was read from a
+// cluster, because its controller would update it.
 func (all *derivations) insert() {
 	for _, d := range all.Of {
 		if d.Chart != nil {
@@ -243,8 +243,8 @@ func (all *derivations) insert() {
 	all.objects = placed
 }
 
-// madeFor reports whether a HelmChart has the labels that helm-controller sets for
-// this release.
+// madeFor reports whether a HelmChart has the labels that helm-controller sets for this release, or whether an ExternalArtifact
+// can be that of this generator.
 func madeFor(obj, release *manifest.Object) bool {
 	labels := manifest.At[map[string]any](obj.Content, "metadata", "labels")
 	if isGenerator(release) {

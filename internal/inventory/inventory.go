@@ -135,7 +135,7 @@ func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, e
 	return adm, nil
 }
 
-// FindFor is Find for a reference of an object. Its error names the field that could name another namespace.
+// FindFor is Find for a reference of an object. A *manifest.NotFoundError names the field that could name another namespace.
 func (inv *Inventory) FindFor(obj *manifest.Object, kind, namespace, name string) (*admission.Admitted, error) {
 	adm, err := inv.Find(kind, namespace, name)
 	if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && !inv.sameNamespace {

@@ -73,7 +73,7 @@ func readsAsYAML(text []byte) bool {
 		switch c {
 		case '"':
 			length = 0
-		case 0x7f, 0xc2, 0xef: // first byte of U+0080 to U+009F, U+FFFE and U+FFFF in UTF-8
+		case 0x7f, 0xc2, 0xef: // U+007F, and the first bytes of U+0080 to U+009F, U+FFFE and U+FFFF in UTF-8
 			return false
 		}
 		if length++; length > maxYAMLKey {
