@@ -38,7 +38,7 @@ type Scope struct {
 	Private bool
 	// Named is true if the source named the requested bytes in an answer to this identity, and serves them to every identity
 	// that it names them to. Otherwise, as for an entry of a lock file or an archive with a separate login, the bytes are
-	// served only to the identity for which they are or were stored.
+	// served only to the identity for which they were stored.
 	Named bool
 
 	carried string // the source in a carried cache
@@ -93,8 +93,8 @@ func (c *Cache) answerPath(s Scope, kind, name string, bound bool) string {
 	return path.Join(answersDir, sum[:2], sum)
 }
 
-// allowed applies the rules of [Scope]. Bytes that this run stored for one identity are served to other identities only in
-// later runs: otherwise the number of requests would depend on which of two parallel requests is first.
+// allowed applies the second rule of [Scope]. Bytes that this run stored for one identity are served to other identities only
+// in later runs: otherwise the number of requests would depend on which of two parallel requests is first.
 func (c *Cache) allowed(s Scope, d digest.Digest) bool {
 	if _, ok := c.answer(c.answerPath(s, KindBytes, d.String(), true), nil); ok {
 		return true
@@ -205,7 +205,7 @@ func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {
 	return a, fi.ModTime(), nil
 }
 
-// damaged removes a damaged entry, with a warning. It does not remove a file of another user.
+// damaged removes a damaged file and warns about it. It does not remove a file that this program has not written.
 func (c *Cache) damaged(name, what string, err error) {
 	if !errors.Is(err, errStrange) {
 		_ = c.root.Remove(name)

@@ -12,7 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
-// forCarried returns the scope in a carried cache. Its entries are available to every owner of that cache, including private ones.
+// forCarried returns the scope in a carried cache, in which private entries are available to every owner of the cache, too.
 func (s Scope) forCarried() Scope {
 	return Scope{Source: s.carried, Shown: s.Shown, Item: s.Item}
 }

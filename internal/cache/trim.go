@@ -49,7 +49,7 @@ func (c *Cache) Entries() ([]Entry, error) {
 	return entries, err
 }
 
-// all returns the files of the cache that this program may have written, answers first.
+// all returns the files of the cache that ours accepts, answers first.
 func (c *Cache) all(ours func(file string) bool) ([]Entry, error) {
 	answers, err := c.files(answersDir, ours)
 	if err != nil {
@@ -75,8 +75,8 @@ func digestOf(file string) digest.Digest {
 	return d
 }
 
-// files returns the files below a directory of the layout that this program may have written, by their names. It skips files
-// that other processes remove, and directories of other users.
+// files returns the files below a directory of the layout that ours accepts, sorted by name. It skips files that other
+// processes remove, files of other users, and directories that cannot be read.
 func (c *Cache) files(dir string, ours func(file string) bool) (list []Entry, err error) {
 	if fi, err := c.root.Lstat(dir); err != nil || !fi.IsDir() {
 		return nil, nil //nolint:nilerr // something else may be in its place, which is not ours
@@ -159,8 +159,8 @@ func (c *Cache) remove(e Entry, removed *Removed) error {
 	return err
 }
 
-// Prune removes the entries for which remove returns true and bytes without an answer, and then the least recently used
-// entries until the cache is within its limit.
+// Prune removes the answers for which remove returns true, unreadable answers, and bytes without an answer. Then it removes the
+// least recently used entries until the cache is within its limit.
 func (c *Cache) Prune(remove func(*Entry) bool) (Removed, error) {
 	var removed Removed
 	entries, err := c.Entries()
