@@ -85,7 +85,7 @@ func (v *validation) version(chart, version string, path ...any) {
 	}
 }
 
-// tagRange checks a range of tags.
+// tagRange reports a range that no tag can match, and warns of a range without an upper limit.
 func (v *validation) tagRange(semver string) {
 	switch {
 	case !resolve.Satisfiable(semver):

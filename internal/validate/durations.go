@@ -46,7 +46,7 @@ func (v *validation) duration(field string) (time.Duration, bool) {
 	return d, err == nil
 }
 
-// isSource reports whether the object has its own fetch: a HelmChart has the timeout of its source.
+// isSource reports whether the object is a source with a timeout: a HelmChart is fetched with the timeout of its source.
 func (v *validation) isSource() bool {
 	return v.adm.Object.Group() == manifest.SourceGroup && v.adm.Object.Kind != sourcev1.HelmChartKind
 }

@@ -76,7 +76,7 @@ func (v *validation) emptyRange(path ...any) {
 		fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written), path...)
 }
 
-// misread warns of a version that is valid, but does not mean what its author thinks.
+// misread warns of a version that is valid, but has another meaning than its author probably thinks.
 func (v *validation) misread(text, hint string, path ...any) {
 	f := At(v.adm.Object, finding.UnpinnedVersion, text, []string{hint}, path...)
 	f.Severity = finding.Warning

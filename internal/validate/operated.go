@@ -81,7 +81,7 @@ func Unread(hr *operator.HelmRelease) bool {
 	})
 }
 
-// missingPart reports a Secret that is missing in the input, and marks it as optional.
+// missingPart reports a Secret that is missing in the input, and makes it optional, so that the other values are composed.
 func (v *validation) missingPart(p *values.Part) {
 	if p.Kind != "Secret" || p.Optional {
 		return

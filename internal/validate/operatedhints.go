@@ -50,7 +50,7 @@ func directoryHint(obj *manifest.Object) string {
 	return "take a directory in its place with " + finding.StandIn(obj.Kind, obj.Namespace, obj.Name)
 }
 
-// operatedGitHint returns the hint for a Git repository without a login, "" if it has a login.
+// operatedGitHint returns the hint for a Git repository without a login, "" if it refers to a Secret.
 func operatedGitHint(obj *manifest.Object) string {
 	url := manifest.At[string](obj.Content, "spec", "url")
 	switch scheme, _, _ := strings.Cut(strings.ToLower(url), "://"); {
