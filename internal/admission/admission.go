@@ -73,7 +73,7 @@ type review struct {
 	found      []Cause
 }
 
-// copy copies the content of the object, without its status: an apply could not set it.
+// copy copies the content of the object, adds its namespace, and removes the status: an apply could not set it.
 func (r *review) copy() {
 	r.content = maps.Clone(r.obj.Content)
 	delete(r.content, "status")

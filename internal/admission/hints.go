@@ -64,7 +64,7 @@ func (r *review) hint(path []any, e *field.Error) string {
 		}
 		return quoteHint
 	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Properties["name"] != nil:
-		return "write a map, as in {name: NAME}" // the text may be a password
+		return "write a map, as in {name: NAME}" // without the text, which may be a password
 	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Type == "integer":
 		return "write a whole number, without quotes"
 	case e.Type == field.ErrorTypeTypeInvalid && isText && r.schema.at(path).Type == "boolean":
@@ -96,7 +96,7 @@ func durationHint(text string, timeout bool) string {
 	return "a duration has a unit, as in 90s or 10m"
 }
 
-// variableAt returns the variable that a field consists of in the file, "" if it does not.
+// variableAt returns the variable in the value of a field, "" if the file has no variable there, or several.
 func (r *review) variableAt(path []any) string {
 	e := r.obj.Excerpt(path...)
 	if names := manifest.Variables(e.Marked + e.After); len(names) == 1 {
@@ -105,7 +105,7 @@ func (r *review) variableAt(path []any) string {
 	return ""
 }
 
-// isLiteral reports whether a text is a value of another type in quotes.
+// isLiteral reports whether a text would be a boolean or an integer without its quotes.
 func isLiteral(text, schemaType string) bool {
 	switch schemaType {
 	case "boolean":

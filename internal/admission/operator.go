@@ -72,7 +72,7 @@ func hasAll(fields map[string]any, names ...string) bool {
 	return true
 }
 
-// operatorHint returns a hint for a mistake that is specific to HelmReleases of Flux 1.
+// operatorHint returns a hint for a mistake that is specific to HelmReleases of Flux 1, or "".
 func (r *review) operatorHint(value any, e *field.Error) string {
 	_, text := value.(string)
 	switch {

@@ -40,7 +40,7 @@ func (r *review) convertRelease() {
 	}
 }
 
-// releaseHint returns a hint for a mistake that is specific to HelmReleases.
+// releaseHint returns a hint for a mistake that is specific to HelmReleases, or "".
 func (r *review) releaseHint(value any, e *field.Error) string {
 	_, chart := r.spec()["chart"]
 	_, ref := r.spec()["chartRef"]
@@ -57,7 +57,7 @@ func (r *review) releaseHint(value any, e *field.Error) string {
 	return ""
 }
 
-// warnRelease warns of a HelmRelease that accepts signatures of anyone: it has no field for the identity.
+// warnRelease warns of a verification by cosign without keys: a HelmRelease has no field for the signer's identity.
 func (r *review) warnRelease(o *helmv2.HelmRelease) {
 	if o.Spec.Chart == nil {
 		return

@@ -103,8 +103,8 @@ type Serving struct {
 	Served     bool
 	Deprecated bool        // served, but a newer one exists
 	Upgrade    string      // the apiVersion to write with this Flux
-	Why        string      // why it is not served: the version that removed it, or that will add it
-	Fits       FluxVersion // the last version of Flux that serves it, or the first one that will
+	Why        string      // why it is not served: it was removed by a version, or is not there before one
+	Fits       FluxVersion // if it is not served: the nearest version of Flux that serves it
 }
 
 // Serve returns how a version of Flux serves the apiVersion of a kind.
