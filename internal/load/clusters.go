@@ -95,8 +95,8 @@ func NamesOf(clusters []*Cluster) []string {
 }
 
 // Since narrows the options to the files that changed since a revision of the named repository, as if these files were arguments:
-// then all clusters with such files count. If files were removed, their clusters are not known, and the options stay as they are.
-// Since returns false if nothing changed. Without a revision it does not change the options.
+// then all clusters with such files count. If files were removed, or a .sourceignore changed, it does not change the options.
+// Since returns false if nothing changed. Without a revision it returns true, and does not change the options.
 func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, error) {
 	wrong := func(err error, advice string) error {
 		return &exit.UsageError{Option: "changed-since", Value: revision, Err: err, Advice: advice}

@@ -52,7 +52,7 @@ type Reader struct {
 	Getenv  func(string) string
 	Stdin   io.Reader
 
-	Unusable   int // objects that are duplicates, or without a kind
+	Unusable   int // objects that are duplicates, of an unknown kind, or could not be prepared for admission
 	Unreadable int // files
 }
 
