@@ -380,7 +380,7 @@ func asWritten(n *yaml.Node) {
 	}
 }
 
-// setSchema sets the schema of the whole process to the one that the kustomization names.
+// setSchema sets the schema of the whole process to the schema that the kustomization names.
 func (t *target) setSchema(first bool) error {
 	var text []byte
 	if path, ok := t.k.OpenAPI["path"]; ok {
