@@ -154,7 +154,7 @@ func concealManifests(m *plan.Manifests, text func(*string)) {
 	}
 }
 
-// concealSource replaces the name of a source, KIND/NAMESPACE/NAME, by the one that other messages show.
+// concealSource replaces the name of a source, KIND/NAMESPACE/NAME, by the name that other messages show.
 func concealSource(out *console.Console, source *string) {
 	if parts := strings.Split(*source, "/"); len(parts) == 3 {
 		shown := out.Called(console.Subject{Kind: parts[0], Namespace: parts[1], Name: parts[2]})

@@ -46,8 +46,7 @@ type Renderer struct {
 	console *console.Console
 }
 
-// NewRenderer finds the helm program. It gets its own empty directory, which is removed when the renderer is
-// closed.
+// NewRenderer finds the helm program. helm runs with an empty home directory, which Close removes.
 func NewRenderer(ctx context.Context, w *session.Worker, o *HelmOptions) (*Renderer, error) {
 	t := &Renderer{o: o, console: w.Console}
 	err := t.find(ctx, w.Edges.Getenv)

@@ -365,7 +365,7 @@ func (s *Side) reconcile(ctx context.Context, in *load.Input, releases []*Releas
 	return nil
 }
 
-// Results reconciles objects of an input with their sources, according to the flags.
+// Results reconciles objects of an input with their sources. With quick, it stops when the versions are chosen.
 func (s *Side) Results(ctx context.Context, in *load.Input, objects []*manifest.Object, st *store.Store, quick bool) ([]*reconcile.Result, error) {
 	options := s.Shared.Options()
 	options.Until = reconcile.Fetch
@@ -420,7 +420,7 @@ func (s *Side) take(r *Release, result *reconcile.Result, results []*reconcile.R
 		return
 	}
 	r.Fact.Chart = s.newChart(r, found, st)
-	// An earlier run may have stored another archive of the same version than the one that is published now.
+	// The archive in the store may be of an earlier run, and differ from the published archive of the same version.
 	stale := s.recorded && r.Quick && r.Fact.Chart.Made == "" && found.Digest != found.Stored
 	if found.Artifact != "" && !stale {
 		r.Store, r.Artifact = st, found.Artifact
@@ -435,7 +435,7 @@ func (s *Side) LeaveOperated() {
 // CodeOf returns the exit code of a release that failed.
 func (s *Side) CodeOf(id plan.ID) int { return s.codes[id] }
 
-// Chart returns the template of the release's chart, nil if it has none.
+// Chart returns the template of the release's chart, nil for a release with a chartRef, of Flux 1, or not admitted.
 func (r *Release) Chart() *helmv2.HelmChartTemplate {
 	if r.hr == nil {
 		return nil
