@@ -3,6 +3,7 @@ package project
 import (
 	"os"
 	"os/exec"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -83,5 +84,42 @@ func TestPlainWords(t *testing.T) {
 	}
 	if read < 100 {
 		t.Errorf("only %d files were read", read)
+	}
+}
+
+// maxVague is the largest part of a package's comment lines, in percent, that may have one of the vagueWords. Some are in place, in
+// a question for example.
+const maxVague = 10
+
+var vagueWords = regexp.MustCompile(`(?i)\b(?:what|none|one that|those that|others|anew|says)\b`)
+
+// TestSubjects counts comment lines in which a pronoun may be where the reader looks for a noun of the field: the index, the chart,
+// the answer.
+func TestSubjects(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("git", "ls-files", "-z", "--", "*.go", ":!tools", ":!.ci", ":!test").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, vague := map[string]int{}, map[string]int{}
+	for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
+		b, err := os.ReadFile(name)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for _, comment := range goComment.FindAllString(string(b), -1) {
+			lines[path.Dir(name)]++
+			if vagueWords.MatchString(comment) {
+				vague[path.Dir(name)]++
+			}
+		}
+	}
+	if len(lines) < 50 {
+		t.Errorf("only %d packages were read", len(lines))
+	}
+	for dir, n := range vague {
+		if n > 1 && n*100 > lines[dir]*maxVague {
+			t.Errorf("%s: %d of %d comment lines have one of %v: name the subject", dir, n, lines[dir], vagueWords)
+		}
 	}
 }
