@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/rogpeppe/go-internal/lockedfile"
@@ -70,8 +71,17 @@ func (p *program) Close() {
 	_ = os.RemoveAll(p.dir)
 }
 
+var programs atomic.Uint32
+
+// freePort returns a free address. On Linux each program of each test process has its own IP address: between this look and its start
+// another test's server could take the port otherwise, and would be taken for it.
 func freePort() (string, error) {
-	l, err := listen("127.0.0.1:0")
+	ip := "127.0.0.1"
+	if runtime.GOOS == "linux" {
+		pid := os.Getpid()
+		ip = fmt.Sprintf("127.%d.%d.%d", 1+pid>>8%250, pid&0xff, 1+programs.Add(1)%250)
+	}
+	l, err := listen(ip + ":0")
 	if err != nil {
 		return "", err
 	}
