@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/fetchtest"
 	"github.com/helmsrc/helmsrc/internal/helmtest"
@@ -90,4 +91,49 @@ func TestGitHubApp(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// TestGitHubAppSubmodules fetches submodules of a commit that is kept: the first one on the repository's own host that is not
+// kept needs a token, which the next one uses as well. A submodule on another host gets no login.
+func TestGitHubAppSubmodules(t *testing.T) {
+	w, _, api, l := githubWorld(t)
+	w.Config.Now = time.Now
+	h, err := helmtest.GitHTTP(w.root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := w.Serve(t, "other.test:80", h)
+	modules := ""
+	for name, url := range map[string]string{"one": "../one.git", "two": "https://git.test/two.git", "far": "http://other.test/far.git"} {
+		pinned := commit(t, w.repo(t, name+".git"), "first", map[string]string{"name": name})
+		modules += "[submodule \"" + name + "\"]\n\tpath = " + name + "\n\turl = " + url + "\n"
+		run(t, w.git, "update-index", "--add", "--cacheinfo", "160000,"+pinned+","+name)
+	}
+	if err := w.git.Write(".gitmodules", modules); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w.git, "add", ".gitmodules")
+	run(t, w.git, "commit", "-q", "-m", "x")
+	c, err := cache.Open(t.TempDir(), cache.Options{Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	const repo = "https://git.test/app.git"
+	o := Options{URL: repo, Ref: Ref{Commit: strings.TrimSpace(run(t, w.git, "rev-parse", "HEAD"))}, Login: l}
+	o.Memory.Cache, o.Memory.Scope = c, c.Scope([]string{repo}, nil, repo)
+	w.mustClone(t, o)
+	o.RecurseSubmodules = true
+	for _, requests := range []int{1, 0} {
+		api.Log.Drain()
+		fetchtest.WantFiles(t, w.mustClone(t, o), ".gitmodules="+modules, "a=1", "far/name=far", "one/name=one", "two/name=two")
+		if n := len(api.Log.Drain()); n != requests {
+			t.Errorf("%d requests for tokens, want %d", n, requests)
+		}
+	}
+	for _, r := range other.Log.All() {
+		if r.Header.Get("Authorization") != "" {
+			t.Errorf("the login went to %s", r.Host)
+		}
+	}
 }

@@ -107,7 +107,11 @@ func (c *clone) submodule(ctx context.Context, u *url.URL, m gitModule, into *fe
 	if err := c.slot.Move(ctx, u); err != nil {
 		return err
 	}
-	return sub.module(ctx, m, into)
+	err := sub.module(ctx, m, into)
+	if sub.options.Login != nil {
+		c.options.Login = sub.options.Login // the token of a GitHub App is for all submodules
+	}
+	return err
 }
 
 // module writes a submodule into its place in the parent's tree.
