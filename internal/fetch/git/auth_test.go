@@ -57,6 +57,14 @@ func TestGitBasicAuth(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "wr0ngpass") {
 		t.Errorf("error %v", err)
 	}
+	w.server.Use(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", advertisementType)
+		fmt.Fprint(rw, "001e# service=git-upload-pack\n00000015ERR not wr0ngpass")
+	}))
+	_, err = w.clone(t, Options{Ref: ref, URL: "http://user:wr0ngpass@git.test/app.git"})
+	if err == nil || strings.Contains(err.Error(), "wr0ngpass") || !strings.Contains(err.Error(), "remote: not REDACTED") {
+		t.Errorf("error %v", err)
+	}
 }
 
 func TestGitBearer(t *testing.T) {

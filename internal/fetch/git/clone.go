@@ -84,7 +84,7 @@ func (c *clone) objects(ctx context.Context, store *gitStore) (*gitTarget, error
 
 // served asks the server. Objects that are in the cache are not downloaded again.
 func (c *clone) served(ctx context.Context, conn gitConn, store *gitStore) (*gitTarget, error) {
-	remote, err := openGitRemote(ctx, conn, c.options.Login.scrub)
+	remote, err := openGitRemote(ctx, conn)
 	if err != nil {
 		return nil, err
 	}

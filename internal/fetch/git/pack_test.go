@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,11 +138,11 @@ func FuzzGitPack(f *testing.F) {
 
 // TestReferencesCut refuses a list of references without its end mark: the missing references may have been moved.
 func TestReferencesCut(t *testing.T) {
-	r := &gitRemote{scrub: func(s string) string { return s }}
+	conn := &gitSSH{url: &url.URL{}}
 	line := strings.Repeat("1", 40) + " refs/heads/main\n"
 	whole := fmt.Sprintf("%04x%s0000", len(line)+4, line)
 	for n := range len(whole) + 1 {
-		refs, err := readReferences(r.packets(strings.NewReader(whole[:n]), "", 1<<16), []string{"refs/heads/"})
+		refs, err := readReferences(newPackets(conn, strings.NewReader(whole[:n]), "", 1<<16), []string{"refs/heads/"})
 		if complete := n == len(whole); complete != (err == nil) || complete && len(refs) != 1 {
 			t.Errorf("%q: %v, %v", whole[:n], refs, err)
 		}
@@ -150,7 +151,7 @@ func TestReferencesCut(t *testing.T) {
 
 // TestPackets reads one packet: its first digits are its kind and its length.
 func TestPackets(t *testing.T) {
-	r := &gitRemote{scrub: func(s string) string { return s }}
+	conn := &gitSSH{url: &url.URL{}}
 	for text, want := range map[string]struct {
 		size int
 		kind packetKind
@@ -160,11 +161,11 @@ func TestPackets(t *testing.T) {
 		"fff0" + strings.Repeat("a", maxPacket-4): {maxPacket - 4, dataPacket, nil}, "fff1" + strings.Repeat("a", maxPacket-3): {err: errGitProtocol},
 		"0003": {err: errGitProtocol}, "zzzz": {err: errGitProtocol}, "-001": {err: errGitProtocol}, "": {err: errCutShort}, "000": {err: errCutShort}, "0006a": {err: errCutShort},
 	} {
-		payload, kind, err := r.packets(strings.NewReader(text), "", 1<<16+1).next()
+		payload, kind, err := newPackets(conn, strings.NewReader(text), "", 1<<16+1).next()
 		if len(payload) != want.size || kind != want.kind || !errors.Is(err, want.err) {
 			t.Errorf("%.8s: %d bytes of kind %d, %v", text, len(payload), kind, err)
 		}
-		if _, _, err := r.packets(strings.NewReader(text), "", 1<<16+1).line(); !errors.Is(err, want.err) {
+		if _, _, err := newPackets(conn, strings.NewReader(text), "", 1<<16+1).line(); !errors.Is(err, want.err) {
 			t.Errorf("%.8s: %v as a line", text, err)
 		}
 	}
@@ -173,9 +174,9 @@ func TestPackets(t *testing.T) {
 // TestReferencesRead parses lines strictly: a hash alone is not a reference, and a peeled hash without its tag is not the commit
 // of a tag.
 func TestReferencesRead(t *testing.T) {
-	r := &gitRemote{scrub: func(s string) string { return s }}
+	conn := &gitSSH{url: &url.URL{}}
 	read := func(line string) ([]gitReference, error) {
-		return readReferences(r.packets(strings.NewReader(fmt.Sprintf("%04x%s0000", len(line)+4, line)), "", 1<<16), []string{"refs/"})
+		return readReferences(newPackets(conn, strings.NewReader(fmt.Sprintf("%04x%s0000", len(line)+4, line)), "", 1<<16), []string{"refs/"})
 	}
 	one, two := strings.Repeat("1", 40), strings.Repeat("2", 40)
 	if refs, err := read(one); !errors.Is(err, errGitProtocol) {
@@ -195,11 +196,12 @@ func FuzzGitAdvertisement(f *testing.F) {
 	f.Add([]byte(fmt.Sprintf("%04x%s0000", len(line)+4, line)))
 	f.Add([]byte("0000"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &gitRemote{scrub: func(s string) string { return s }, caps: map[string]string{}}
-		if r.readAdvertisement(r.packets(bytes.NewReader(data), "", 1<<16)) == nil {
-			_, _ = readReferences(r.packets(bytes.NewReader(data), "", 1<<16), []string{""})
+		conn := &gitSSH{url: &url.URL{}}
+		r := &gitRemote{caps: map[string]string{}}
+		if r.readAdvertisement(newPackets(conn, bytes.NewReader(data), "", 1<<16)) == nil {
+			_, _ = readReferences(newPackets(conn, bytes.NewReader(data), "", 1<<16), []string{""})
 		}
-		s := &packStream{packets: r.packets(bytes.NewReader(data), "", 1<<16), answer: io.NopCloser(nil)}
+		s := &packStream{packets: newPackets(conn, bytes.NewReader(data), "", 1<<16), answer: io.NopCloser(nil)}
 		_, _ = io.Copy(io.Discard, s)
 	})
 }

@@ -22,6 +22,8 @@ type gitConn interface {
 	Advertise(ctx context.Context) (io.ReadCloser, error)
 	// Exchange sends a request and returns the answer. The answer has to be closed before the next request.
 	Exchange(ctx context.Context, request []byte) (io.ReadCloser, error)
+	// scrub removes secrets from a text of the server.
+	scrub(text string) string
 	Close() error
 }
 
@@ -34,11 +36,10 @@ const (
 // A gitRemote is a repository on a server. It speaks version 2 of the protocol, where the server need not list all that
 // it has, or version 0, where it does.
 type gitRemote struct {
-	conn  gitConn
-	scrub func(string) string
-	v2    bool
-	caps  map[string]string
-	all   []gitReference // version 0
+	conn gitConn
+	v2   bool
+	caps map[string]string
+	all  []gitReference // version 0
 }
 
 type gitReference struct {
@@ -56,18 +57,19 @@ func (r gitReference) commit() plumbing.Hash {
 	return r.hash
 }
 
-func openGitRemote(ctx context.Context, conn gitConn, scrub func(string) string) (*gitRemote, error) {
-	r := &gitRemote{conn: conn, scrub: scrub, caps: map[string]string{}}
+func openGitRemote(ctx context.Context, conn gitConn) (*gitRemote, error) {
+	r := &gitRemote{conn: conn, caps: map[string]string{}}
 	advertisement, err := conn.Advertise(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = advertisement.Close() }()
-	return r, r.readAdvertisement(r.packets(advertisement, listOfReferences, maxAdvertisement))
+	return r, r.readAdvertisement(newPackets(conn, advertisement, listOfReferences, maxAdvertisement))
 }
 
-func (r *gitRemote) packets(from io.Reader, what string, limit int64) *packetReader {
-	return &packetReader{from: from, left: limit, tooLarge: tooLarge(what, limit), scrub: r.scrub}
+// newPackets reads an answer of the server, of at most limit bytes.
+func newPackets(conn gitConn, from io.Reader, what string, limit int64) *packetReader {
+	return &packetReader{from: from, left: limit, tooLarge: tooLarge(what, limit), scrub: conn.scrub}
 }
 
 // readAdvertisement reads the server's advertisement. Over HTTP a line with the service's name and a flush come before.
@@ -178,7 +180,7 @@ func (r *gitRemote) references(ctx context.Context, prefixes ...string) ([]gitRe
 		return nil, err
 	}
 	defer func() { _ = response.Close() }()
-	return readReferences(r.packets(response, listOfReferences, maxAdvertisement), prefixes)
+	return readReferences(newPackets(r.conn, response, listOfReferences, maxAdvertisement), prefixes)
 }
 
 func hasPrefix(name string, prefixes []string) bool {
@@ -265,7 +267,7 @@ func (r *gitRemote) pack(ctx context.Context, q packRequest, limit int64) (io.Re
 	if err != nil {
 		return nil, err
 	}
-	p := r.packets(answer, "pack", limit)
+	p := newPackets(r.conn, answer, "pack", limit)
 	found := r.findPackV0
 	if r.v2 {
 		found = r.findPackV2

@@ -300,13 +300,15 @@ func (s *gitSSH) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p := (&gitRemote{}).packets(advertisement, listOfReferences, maxAdvertisement)
+	p := newPackets(s, advertisement, listOfReferences, maxAdvertisement)
 	for {
 		if _, kind, err := p.next(); err != nil || kind == flushPacket {
 			return err
 		}
 	}
 }
+
+func (s *gitSSH) scrub(text string) string { return auth.ScrubURL(text, s.url) }
 
 func (s *gitSSH) failed(ctx context.Context, err error) error {
 	return fetch.NewRequestError(ctx, s.url.String(), err)
