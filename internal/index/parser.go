@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
 const (
@@ -26,10 +28,13 @@ const (
 	maxVersions = 1 << 20
 )
 
+// plainIndex is advice for an index that the scanner cannot read without the full parser.
+const plainIndex = "write the index in block style, as 'helm repo index' does, or in JSON, as 'helm repo index --json' does"
+
 var (
 	errTooManyKeys     = fmt.Errorf("more than %d keys in one mapping", maxKeys)
 	errTooManyVersions = fmt.Errorf("more than %d versions of one chart", maxVersions)
-	errTooManyMarks    = errors.New("the index is too large for the full YAML parser, which its syntax needs")
+	errTooManyMarks    = &finding.Problem{Text: "the index is too large for the full YAML parser, which its syntax needs", Advice: plainIndex}
 	errAliases         = errors.New("excessive aliasing")
 	errManyDocuments   = errors.New("more than one YAML document")
 	errNotMapping      = errors.New("the index is not a mapping")
@@ -46,9 +51,12 @@ func parse(r io.Reader) (root *yaml.Node, err error) {
 			root, err = nil, fmt.Errorf("yaml: %v", p)
 		}
 	}()
-	decoder := yaml.NewDecoder(&marksReader{r: r})
+	marks := &marksReader{r: r}
+	decoder := yaml.NewDecoder(marks)
 	var document yaml.Node
 	switch err := decoder.Decode(&document); {
+	case marks.count > maxParsed:
+		return nil, errTooManyMarks // the decoder's error has only its text
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
@@ -57,7 +58,9 @@ func (o *Offsets) judgeRegions(r io.ReaderAt) error {
 	case len(o.strange) == 0:
 		return nil
 	case len(o.strange) > maxRegions:
-		return fmt.Errorf("more than %d charts are in flow style, or in another that takes long to read", maxRegions)
+		return &finding.Problem{
+			Text: fmt.Sprintf("more than %d charts are in flow style, or in another that takes long to read", maxRegions), Advice: plainIndex,
+		}
 	}
 	for _, region := range o.strange {
 		next := ""
