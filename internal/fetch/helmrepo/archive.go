@@ -36,7 +36,7 @@ func (h *Repository) Archive(ctx context.Context, c resolve.Candidate, dst fetch
 // A target is a URL of an archive.
 type target struct {
 	url *url.URL
-	err error // why it is not a URL that can be fetched, or why it is no use to try it again
+	err error // the reason for which it cannot be fetched, or a retry does not help
 }
 
 // targets resolves the candidate's URLs. An invalid first URL is an error.
@@ -74,7 +74,7 @@ func (x *exchange) tryEach(ctx context.Context, targets []*target, try func(*tar
 	return JoinPlaces(failed)
 }
 
-// JoinPlaces returns the error of an archive that could not be fetched from any of its places.
+// JoinPlaces returns the error of an archive that could not be fetched from any of the places that were tried.
 func JoinPlaces(failed []error) error {
 	if len(failed) == 1 {
 		return failed[0]
@@ -114,7 +114,8 @@ func (e urlsError) Error() string {
 
 func (e urlsError) Unwrap() []error { return e }
 
-// Transient is true if one of them may come back, unless the last one was worth stopping for.
+// Transient reports whether one of the failures may pass. After a failure that kept the next URL from being tried, only that
+// failure counts.
 func (e urlsError) Transient() bool {
 	last := e[len(e)-1]
 	if !TryNextURL(last) {
@@ -144,7 +145,7 @@ type digestCheck struct {
 	file   string
 }
 
-// consume reads to the end.
+// consume reads the archive to its end. A wrong digest is an error or, if the policy allows it, a warning.
 func (d *digestCheck) consume(r io.Reader) error {
 	if d.want != "" {
 		r = digest.NewReader(r, d.want)

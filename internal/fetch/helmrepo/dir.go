@@ -21,14 +21,14 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Directory is a local directory that replaces a Helm repository of either type: a directory with an index.yaml, or with
-// only chart archives, for which an index is generated. Links never lead outside it. It is safe for concurrent use.
+// Directory is a local directory that replaces a Helm repository of either type. Without an index.yaml, an index of its chart
+// archives is generated. Links never lead outside it. It is safe for concurrent use.
 type Directory struct {
 	// Digests and Limits may be set before the first use. The zero values refuse wrong digests and are Helm's limits.
 	Digests fetch.DigestPolicy
 	Limits  chart.Limits // of the archives that an index is made of
-	// Archives are the archives in the generated index, slash-separated and at any depth; other archives are ignored.
-	// Nil takes all in the directory.
+	// Archives are the paths of the archives in a generated index, slash-separated and at any depth. If it is not nil, an
+	// index.yaml and all other archives are ignored.
 	Archives []string
 
 	root *os.Root
@@ -46,7 +46,7 @@ func OpenDirectory(dir string) (*Directory, error) {
 // Close closes the directory.
 func (d *Directory) Close() error { return d.root.Close() }
 
-// Index copies the directory's index into dst, at most limit bytes, and scans it meanwhile.
+// Index copies the directory's index, or a generated one, into dst, at most limit bytes, and scans it meanwhile.
 func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
 	var scan indexScan
 	err := fs.ErrNotExist
@@ -74,7 +74,7 @@ func (d *Directory) makeIndex(ctx context.Context, dst fetch.Sink, limit int64, 
 }
 
 // Archive copies the candidate's archive into dst, at most limit bytes, and checks it against the candidate's digest.
-// A URL with a host is looked up by its base name; so is a path that does not exist.
+// It looks for the path of a URL without a host, for the base name of a URL, and for NAME-VERSION.tgz.
 func (d *Directory) Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error {
 	names := localNames(c)
 	want := fetch.CandidateDigest(ctx, c, d.Digests)

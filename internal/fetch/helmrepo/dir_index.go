@@ -26,8 +26,9 @@ const maxLocalFiles = 50_000
 
 var errNoCharts = errors.New("directory holds neither an index.yaml nor a chart archive (.tgz)")
 
-// generateIndex writes an index of the chart archives in a directory, not below it, or of the archives in Archives. It depends only on them:
-// no times, sorted by file name. Files that are not charts are left out with a warning, as "helm repo index" does.
+// generateIndex returns an index of Archives, or of the chart archives in the directory, not below it. It depends only on the
+// archives: it has no times, and is sorted by file name. As in "helm repo index", files that are not charts are left out, with a
+// warning.
 func (d *Directory) generateIndex(ctx context.Context) (string, error) {
 	names, err := d.archiveNames()
 	if err != nil {

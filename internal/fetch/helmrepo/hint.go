@@ -40,7 +40,7 @@ func (h *Repository) statusHint(e *fetch.StatusError, u, at *url.URL) string {
 	return ""
 }
 
-// strangerHint is for a host that did not get the credentials because it is not the repository's.
+// strangerHint returns a hint for a host that did not get the credentials because it is not the repository's.
 func (h *Repository) strangerHint(u, at *url.URL) string {
 	switch {
 	case !auth.SameOrigin(u, at) && !(h.options.PassCredentials && fetch.SameSite(u, at)):

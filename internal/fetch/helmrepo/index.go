@@ -34,8 +34,8 @@ func (h *Repository) Index(ctx context.Context, dst fetch.Sink, limit int64) (*i
 	return offsets, err
 }
 
-// NewIndex is Index unless the index has the tag known: then the error is [ErrNotModified]. It returns the present tag of
-// the index.
+// NewIndex is Index unless the index still has the known tag: then the error is [ErrNotModified]. It also returns the tag of
+// the downloaded index.
 func (h *Repository) NewIndex(ctx context.Context, dst fetch.Sink, limit int64, known Tag) (*index.Offsets, Tag, error) {
 	u := indexURL(h.base)
 	var scan indexScan

@@ -14,7 +14,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 )
 
-// Provenance downloads the provenance file of the candidate's archive into dst. It tries several URLs as for the archive.
+// Provenance downloads the provenance file of the candidate's archive into dst. It tries several URLs as Archive does.
 // If no server has the file, the error matches fs.ErrNotExist.
 func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fetch.Sink) error {
 	targets, err := h.targets(c)

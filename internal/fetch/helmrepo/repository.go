@@ -34,7 +34,7 @@ type Repository struct {
 }
 
 // Open opens the repository at a URL, without sending a request. User and password in the URL are the identity's, if it
-// has no basic credentials. An error is a *url.Error or a *SchemeError.
+// has no basic credentials. The errors are about the URL, without its secrets.
 func Open(c *fetch.Client, base string, id *auth.Identity, o Options) (*Repository, error) {
 	normal, err := fetch.NormalizeURL(base)
 	if err != nil {
@@ -79,7 +79,8 @@ type exchange struct {
 	tag      Tag  // of the answer
 }
 
-// get requests u and follows redirects. The answer's status is 200, and its body has to be closed.
+// get requests u and follows redirects. The answer's status is 200, and its body has to be closed. If the file still has the
+// known tag, the error is ErrNotModified.
 func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	seen := map[string]bool{}
 	for at := u; ; {
@@ -119,7 +120,7 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 
 // A Tag is the name that a server gives to the version of a file: an entity tag of HTTP, strong or weak, or the time of the
 // last change behind the word modified. A file that is kept under a tag is compared with its recorded digest, so that a
-// weak tag suffices. It is empty if the server sends no tag, or another server answered.
+// weak tag suffices. It is empty if the server sends no tag, or redirects the request.
 type Tag string
 
 // tagModified is the prefix of a tag that is a time.
@@ -198,7 +199,7 @@ func (x *exchange) requestError(ctx context.Context, u *url.URL, err error) erro
 	})
 }
 
-// scrubber removes secrets from the answers of a server to requests for these URLs.
+// scrubber returns a function that removes secrets from the answers of a server to requests for these URLs.
 func (x *exchange) scrubber(urls ...*url.URL) func(string) string {
 	return func(text string) string {
 		text = x.repo.identity.Scrub(text)

@@ -22,7 +22,7 @@ func indexURL(repo *url.URL) *url.URL {
 	return &u
 }
 
-// ChartURL returns the URL of an archive. An absolute reference is returned unchanged. A relative one is resolved
+// ChartURL returns the URL of an archive. Of an absolute reference only spaces are escaped. A relative reference is resolved
 // against the repository's URL, whose query it gets if it has no query and stays on the same host.
 func ChartURL(repo, ref string) (string, error) {
 	base, err := auth.ParseURL(repo)
