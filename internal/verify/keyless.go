@@ -108,7 +108,7 @@ func (j *keylessJudge) classic(ctx context.Context, s *classicSignature) (*Signe
 	return certified(b, result), nil
 }
 
-// certified returns the signer of a verified certificate.
+// certified returns the signer that a verified certificate names, with the earliest verified time.
 func certified(b *bundle.Bundle, r *sigstore.VerificationResult) *Signer {
 	signer := &Signer{}
 	if c := r.Signature.Certificate; c != nil {

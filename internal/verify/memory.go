@@ -58,7 +58,7 @@ func (m *Memory) recall(name string, fixed bool) (*answer, bool) {
 	return &answer{kept.Code, http.Header{"Content-Type": {kept.Type}, "Link": kept.Links}, kept.Content}, true
 }
 
-// remember keeps an answer with content, or the answer that there is no content.
+// remember keeps an answer with content and, unless its name contains a digest, the answer that the registry has none.
 func (m *Memory) remember(name string, a *answer, fixed bool) {
 	if m == nil || a.code != http.StatusOK && (fixed || !noReferrersAPI(a)) {
 		return

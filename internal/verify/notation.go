@@ -240,7 +240,7 @@ func (n *notary) try(ctx context.Context, r *reader, subject ocispec.Descriptor,
 	return nil, f.verdict(n.subject)
 }
 
-// An ignoredError reports that the policy has only recorded that the signer is not trusted.
+// An ignoredError reports that the policy skips the verification, or has only recorded that the signer is not trusted.
 type ignoredError struct{}
 
 func (*ignoredError) Error() string { return "ignored by the trust policy" }

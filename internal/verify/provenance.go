@@ -45,7 +45,7 @@ func keyringHint(content []byte) string {
 }
 
 // Provenance checks a chart's provenance file as `helm verify` does: that one of the keys signed it, and that the archive has
-// the hash that it lists under the file name. It reads the archive to its end.
+// the hash that it lists under the file name. If the signature is valid, it reads the archive to its end.
 //
 // The error reports that there is no provenance or that a limit is exceeded, or is a [*RefusedError]. Any other error is from
 // the archive's reader.

@@ -183,7 +183,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	return a, nil
 }
 
-// blob returns the content of a descriptor, which must have the size in the descriptor.
+// blob returns the content of a descriptor. It has the descriptor's digest; the size is only compared with the limit.
 func (r *reader) blob(ctx context.Context, d ocispec.Descriptor, what string) ([]byte, error) {
 	if d.Size > maxSignatureBytes {
 		return nil, tooLarge(what, maxSignatureBytes)

@@ -85,7 +85,8 @@ func (v *recordingValidator) ValidateContext(ctx context.Context, o revocation.V
 	return results, err
 }
 
-// undecided returns the failure of a request about a revoked certificate, if that failure is the reason for a refusal.
+// undecided returns the failure of a request to a revocation server, if it is the reason for a refusal: no certificate was
+// revoked, and the policy enforces the check.
 func (r *revocations) undecided(outcome *notation.VerificationOutcome) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
