@@ -306,12 +306,11 @@ func CloudPermission(host string) string { return cloudOf(RegistryHost(host)).pu
 // cloudClient is the HTTP client of the clouds' libraries: the run's connections and proxies, no client certificate, no
 // redirects, and a short wait for metadata servers, to which no proxy leads.
 func cloudClient(o CloudOptions) *http.Client {
-	dial := orPlain(o.Dial)
 	authorities := o.Identity.WithoutCertificate()
 	return &http.Client{
 		Transport: &cloudTransport{
-			cloud:   Connections(TransportOptions{Identity: authorities, Dial: dial, Getenv: o.Getenv, Proxy: o.Proxy}),
-			local:   Connections(TransportOptions{Identity: authorities, Dial: dialWithin(dial, metadataDialTimeout)}),
+			cloud:   Connections(TransportOptions{Identity: authorities, Dial: o.Dial, Getenv: o.Getenv, Proxy: o.Proxy}),
+			local:   Connections(TransportOptions{Identity: authorities, Dial: dialWithin(o.Dial, metadataDialTimeout)}),
 			acquire: o.Acquire,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

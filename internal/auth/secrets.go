@@ -203,7 +203,7 @@ func (s *secrets) readTLS(secret *manifest.Secret) (warnings []string, err error
 	return warnings, nil
 }
 
-// parseTLS reads the certificate with its key, and the authorities, of which each need not be there.
+// parseTLS parses the certificate with its key, and the authorities. Both are optional.
 func (s *secrets) parseTLS() error {
 	if len(s.cert) > 0 {
 		pair, err := tls.X509KeyPair(s.cert, s.key)

@@ -87,5 +87,5 @@ func (s *STS) scrub(text string) string {
 	return s.login.Scrub(text)
 }
 
-// A STSEndpointError reports that the endpoint of spec.sts is no URL.
+// An STSEndpointError reports that the endpoint of spec.sts is not a URL.
 type STSEndpointError struct{ finding.Problem }

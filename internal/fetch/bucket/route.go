@@ -54,12 +54,8 @@ func Withheld(c *fetch.Client, o Options) error {
 
 // cloudOptions lead the keys of Secrets the way of the bucket: through its proxy, with its authorities.
 func cloudOptions(c *fetch.Client, o Options) auth.CloudOptions {
-	getenv := c.Config.Getenv
-	if getenv == nil {
-		getenv = func(string) string { return "" }
-	}
 	return auth.CloudOptions{
-		Dial: c.Config.Dial, Getenv: getenv, Now: c.Config.Now,
+		Dial: c.Config.Dial, Getenv: c.Config.Getenv, Now: c.Config.Now,
 		Identity: o.Identity, Proxy: o.Proxy, Reach: o.Reach, Acquire: c.Acquire,
 	}
 }

@@ -88,7 +88,7 @@ func (x *exchange) do(r *http.Request) (*http.Response, error) {
 	return x.again(r, x.metadata)
 }
 
-// again sends a request until it is answered or fails for good. One with a body is sent once only.
+// again sends a request until it is answered or fails for good. A request with a body is sent once.
 func (x *exchange) again(r *http.Request, send func(context.Context, *http.Request) (*http.Response, error)) (answer *http.Response, err error) {
 	if r.Body != nil && r.Body != http.NoBody {
 		return send(r.Context(), r)

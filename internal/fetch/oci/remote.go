@@ -35,7 +35,7 @@ func (o *endpoint) remote(ref registry.Reference) *remote.Repository {
 // API, and has to see these answers; any other answer that is not a success is an error.
 type copying struct{ exchange }
 
-// Do implements the library's HTTP client. It retries a request if its body can be read again.
+// Do implements the library's HTTP client.
 func (c *copying) Do(r *http.Request) (*http.Response, error) { return c.again(r, c.send) }
 
 func (c *copying) send(ctx context.Context, r *http.Request) (*http.Response, error) {
