@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
@@ -56,8 +57,8 @@ type Pool struct {
 	files   map[*File]bool
 }
 
-// entry is one download. The caller that downloads writes its fields before done is closed; users and dropped are
-// protected by the lock of the pool.
+// entry is one download. The caller that downloads writes its fields before done is closed, except users, which
+// the lock of the pool protects.
 type entry struct {
 	key      Key
 	done     chan struct{}
@@ -65,7 +66,6 @@ type entry struct {
 	warnings []error
 	err      error
 	users    int
-	dropped  bool // no longer found by its key
 }
 
 // NewPool returns an empty pool. It keeps at most kept bytes of blobs without users; 0 is DefaultKept. Bytes with a
@@ -163,7 +163,7 @@ func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 	}
 	if ctx.Err() != nil {
 		e.err = &givenUp{err}
-		p.drop(e)
+		delete(p.entries, e.key.shared())
 	}
 	if file != nil {
 		p.discard(file)
@@ -207,33 +207,21 @@ func (p *Pool) leave(e *entry) {
 	if e.users--; e.users > 0 || e.file == nil {
 		return
 	}
-	if e.dropped {
-		p.discard(e.file)
-		return
-	}
 	p.idle = append(p.idle, e)
 	for p.bytes += e.file.Size(); p.bytes > p.kept && len(p.idle) > 0; {
 		oldest := p.idle[0]
 		p.wake(oldest)
-		p.drop(oldest)
+		delete(p.entries, oldest.key.shared())
 		p.discard(oldest.file)
 	}
 }
 
 // wake removes an entry from the idle list.
 func (p *Pool) wake(e *entry) {
-	for i, other := range p.idle {
-		if other == e {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			p.bytes -= e.file.Size()
-			return
-		}
+	if i := slices.Index(p.idle, e); i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+		p.bytes -= e.file.Size()
 	}
-}
-
-func (p *Pool) drop(e *entry) {
-	e.dropped = true
-	delete(p.entries, e.key.shared())
 }
 
 func (p *Pool) discard(f *File) {
