@@ -112,17 +112,18 @@ func (p *externalReconciliation) storeGenerated(ctx context.Context, root *os.Ro
 		if err := tree.Archive(ctx, pending, root, tree.Options{}); err != nil {
 			return storageFailure(fmt.Errorf("%s build failed: %w", a.Spec.Name, err), status.GeneratorBuildFailed)
 		}
-		revision := cmp.Or(revisionOf(a, sources), "latest@"+pending.Digest().String())
-		p.fetched = &sourceTree{root: root, revision: revision, digest: pending.Digest().String()}
+		digest := pending.Digest()
+		revision := cmp.Or(revisionOf(a, sources), "latest@"+digest.String())
 		if p.isStored(pending, revision) && originOf(p.stored()) == metadata[swv1.ArtifactOriginRevisionAnnotation] {
-			p.fingerprint = fingerprint
 			p.keptGenerated()
-			return nil
+		} else {
+			if err := p.commit(pending, digest.Encoded()[:revisionLength]+".tar.gz", revision, metadata, unsavedTree); err != nil {
+				return err
+			}
+			p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: artifactReady}
 		}
-		if err := p.commit(pending, pending.Digest().Encoded()[:revisionLength]+".tar.gz", revision, metadata, unsavedTree); err != nil {
-			return err
-		}
-		p.fingerprint, p.out.Stored = fingerprint, &status.Observation{Reason: status.Succeeded, Message: artifactReady}
+		p.fingerprint = fingerprint
+		p.fetched = &sourceTree{root: root, revision: revision, digest: digest.String()}
 		return nil
 	})
 }
