@@ -182,13 +182,14 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 		return err
 	}
 	p.file = file
-	revision := file.digest.String()
-	if current := p.stored(); current != nil && current.Revision == revision {
-		p.out.Stored, p.out.Reused = status.StoredRevision(revision), true
-		p.status.artifact = p.prev.Artifact
-		return nil
+	if p.out.Reused, err = p.upToDate(file); err != nil {
+		return storageFailure(err, status.StatOperationFailed)
 	}
-	p.out.Seen = status.NewIndex(revision)
+	if p.out.Reused {
+		p.out.Stored = status.StoredRevision(p.status.artifact.Revision)
+	} else {
+		p.out.Seen = status.NewIndex(file.digest.String())
+	}
 	return nil
 }
 
