@@ -155,7 +155,7 @@ func referencePath(obj *manifest.Object, err error) []any {
 
 // credentialFields returns the fields that name a Secret.
 func credentialFields() []string {
-	return []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.verify.secretRef", "spec.sts.secretRef", "spec.sts.certSecretRef"}
+	return []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.verify.secretRef", "spec.verify.trustedRootSecretRef", "spec.sts.secretRef", "spec.sts.certSecretRef"}
 }
 
 func steps(field string) []any {
