@@ -10,7 +10,6 @@ import (
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
-	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -97,15 +96,12 @@ func withoutGeneration(revision string, found *Published) string {
 
 func (c *indexCharts) list(ctx context.Context, w *remarks, found *Published) error {
 	candidates, err := c.published(ctx, w, found.Chart)
-	if is[*helmrepo.IndexError](err) {
-		return pullFailure(err)
-	}
 	if err == nil {
 		chosen, unmatched := resolve.ChooseFromIndex(found.Chart, candidates, found.Constraint)
 		err = found.choose(candidates, chosen.Version, unmatched)
 	}
 	if err != nil {
-		return referenceFailure(err)
+		return c.refused(err)
 	}
 	return nil
 }
