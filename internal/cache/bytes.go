@@ -53,8 +53,9 @@ func (c *Cache) Load(s Scope, d digest.Digest, limit int64, dst io.Writer) bool 
 	if fi.Size() > limit {
 		return false // the download reports it
 	}
-	if _, err = io.Copy(dst, digest.NewReader(f, d)); err != nil {
-		if _, altered := errors.AsType[*digest.MismatchError](err); altered {
+	from := digest.NewReader(f, d)
+	if _, err = io.Copy(dst, from); err != nil {
+		if _, err := io.Copy(io.Discard, from); err != nil { // dst did not fail
 			c.Discard(d)
 		}
 		return false
