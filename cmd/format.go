@@ -112,7 +112,8 @@ func addExitCode(fs *pflag.FlagSet, set *bool, when string, older ...string) {
 	hide(fs, older...)
 }
 
-// checkChoices validates the flags with a list of choices, except -o, whose choices differ between commands.
+// checkChoices validates the flags with a list of choices. It leaves out -o, which also takes templates, and formats that
+// HELMSRC_OUTPUT sets for other commands.
 func checkChoices(fs *pflag.FlagSet) (err error) {
 	fs.VisitAll(func(f *pflag.Flag) {
 		if choices := config.Choices(f); choices != nil && f.Name != "output" && f.Value.String() != f.DefValue {

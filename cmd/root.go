@@ -94,14 +94,14 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 			if err != nil {
 				return err
 			}
-			if err := checkChoices(cmd.Flags()); err != nil {
-				return err
-			}
 			options, err := consoleOptions(cmd.Flags(), from, a.env)
 			if err != nil {
 				return err
 			}
 			a.console.Configure(options)
+			if err := checkChoices(cmd.Flags()); err != nil {
+				return err
+			}
 			a.paper = paperOf(cmd.Flags(), a.env)
 			warnInsecure(cmd, a.console)
 			if a.env.Environ == nil {
