@@ -87,14 +87,13 @@ func (b *builder) plainDirectory(dir string) {
 	b.show(f, c, nil, nil)
 	b.warnRemote(c)
 	since := b.withdrawn[by]
-	dec := &decrypter{keys: nil}
 	b.overlay = c.overlay()
 	defer func() { b.overlay = false }()
 	for _, o := range f.objects {
 		if b.withdrawn[by] != since {
 			return
 		}
-		b.finishPlain(r, d, o, by, dec)
+		b.finishPlain(r, d, o, by)
 	}
 }
 
@@ -170,13 +169,12 @@ func (b *builder) ours(r *repository, c *closure) bool {
 	return false
 }
 
-func (b *builder) finishPlain(r *repository, d *directory, o built, by string, dec *decrypter) {
+func (b *builder) finishPlain(r *repository, d *directory, o built, by string) {
 	content := o.content
 	obj := b.origin(r, d.file, content, o.file, by)
 	shown := visibleOf(o)
 	if sealed(content) {
-		dec.keys = b.ambient()
-		opened, err := dec.object(content)
+		opened, err := b.decrypter().object(content)
 		if err != nil {
 			b.sealedObject(obj, err)
 			return

@@ -67,16 +67,11 @@ func (f *flux) hides(name string) bool {
 	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
 }
 
-// untrustedKeys is the hint that the keys of this machine were not used.
-const untrustedKeys = finding.KeysLeftOut
-
-const fetchedKeys = finding.KeysNotFollowed
-
 // decrypter returns a decrypter with the keys of the user, except for untrusted manifests.
 func (r *Renderer) decrypter() *decrypter {
 	d := &decrypter{keys: r.ambient()}
 	if r.o.Untrusted {
-		d.hint = untrustedKeys
+		d.hint = finding.KeysLeftOut
 	}
 	return d
 }
@@ -85,7 +80,7 @@ func (r *Renderer) decrypter() *decrypter {
 func (b *builder) keysOf(f *flux) *decrypter {
 	d := b.decrypter()
 	if b.fromFetched(f) {
-		d.keys, d.hint = &sops.Keys{}, fetchedKeys
+		d.keys, d.hint = &sops.Keys{}, finding.KeysNotFollowed
 	}
 	spec := f.spec.Decryption
 	if spec == nil || spec.SecretRef == nil {
