@@ -69,10 +69,12 @@ func (v *variables) withoutValues(ctx context.Context, content map[string]any, t
 func (v *variables) decidedObject(ctx context.Context, content map[string]any) error {
 	apiVersion, _, _, _ := manifest.Identify(content)
 	group, _, _ := strings.Cut(apiVersion, "/")
+	if !isFluxGroup(group) {
+		content = map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "metadata": content["metadata"]}
+	}
 	for path, value := range manifest.Leaves(content, free) {
-		names := []any{"apiVersion", "kind", "metadata"}
 		text, _ := value.(string)
-		if !strings.Contains(text, "$") || !deciding[lastKey(path)] || !isFluxGroup(group) && !slices.Contains(names, path[0]) {
+		if !strings.Contains(text, "$") || !deciding[lastKey(path)] {
 			continue
 		}
 		if _, _, err := v.text(ctx, text); err != nil {
