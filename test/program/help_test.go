@@ -67,16 +67,10 @@ func exampleCommand(t *testing.T, example string) string {
 	t.Helper()
 	command, _, _ := strings.Cut(example, " > ")
 	command, _, _ = strings.Cut(command, " | ")
-	if !strings.HasPrefix(command, "helmsrc ") && !strings.HasPrefix(command, "HELMSRC_") {
+	if !strings.HasPrefix(command, "helmsrc ") {
 		t.Errorf("the example %q begins with something that no test can run", example)
 	}
-	line := "exec " + command
-	for strings.HasPrefix(command, "HELMSRC_") {
-		variable, rest, _ := strings.Cut(command, " ")
-		command = rest
-		line = "env " + variable + "\nexec " + command
-	}
-	return line
+	return "exec " + command
 }
 
 // helpExamples returns the examples of all commands, by command.
