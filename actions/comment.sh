@@ -13,7 +13,7 @@ if [[ -z ${PULL:-} ]]; then
 	printf '::notice title=helmsrc::there is no pull request to comment on\n' >&2
 	exit 0
 fi
-[[ $PULL =~ ^[0-9]+$ ]] || warn "the number of the pull request is none"
+[[ $PULL =~ ^[0-9]+$ ]] || warn "the number of the pull request must consist of digits"
 [[ ${NAME:-} =~ ^[A-Za-z0-9._-]+$ ]] || warn "the input comment-name may have letters, digits, dots, dashes and underscores"
 [[ -n ${GH_TOKEN:-} ]] || warn "there is no token to comment with"
 for tool in curl jq; do

@@ -209,7 +209,7 @@ func TestInstall(t *testing.T) {
 			if _, err := os.Stat(r.dir + "/escaped"); err == nil {
 				t.Error("the archive wrote outside its directory")
 			}
-			// The archive is there now, on a runner that is used again: only its checksum is asked for.
+			// The archive is there now, on a runner that is used again: only its checksum is requested.
 			rel.requests = nil
 			r.env["VERSION"] = "v1.2.3"
 			r.holds(r.run("setup/install.sh", 0), "is in the tool cache, with the checksum of the release", "helmsrc v1.2.3")
@@ -231,7 +231,7 @@ func TestInstallRefuses(t *testing.T) {
 		{"no checksum", "the release has no checksum for helmsrc_1.2.3_linux_amd64.tar.gz", func(_ *runner, rel *release) {
 			rel.files["checksums.txt"] = []byte(strings.Repeat("0", 64) + "  helmsrc_1.2.3_linux_amd64.tar.gz.sbom.json\n")
 		}},
-		{"a checksum that is none", "the release has no checksum", func(_ *runner, rel *release) {
+		{"an invalid checksum", "the release has no checksum", func(_ *runner, rel *release) {
 			rel.files["checksums.txt"] = []byte("x  helmsrc_1.2.3_linux_amd64.tar.gz\n")
 		}},
 		{"no checksums", "has no checksums", func(_ *runner, rel *release) { delete(rel.files, "checksums.txt") }},

@@ -51,7 +51,7 @@ repositories:
 		{name: "a name without a password is no login", file: file, url: "https://half.example.org", found: true},
 		{name: "a CA that is not there", file: file, url: "https://tls.example.org", problem: "nowhere.crt"},
 		{name: "a file that is not there, but was named", file: filepath.Join(dir, "none"), problem: "none"},
-		{name: "a file that is none", file: broken, problem: "not a repositories file"},
+		{name: "an invalid file", file: broken, problem: "not a repositories file"},
 		{name: "Helm's variable", env: map[string]string{"HELM_REPOSITORY_CONFIG": file}, url: "https://charts.example.org/stable", user: "reader", found: true},
 		{name: "no file at Helm's own place", env: map[string]string{"HELM_CONFIG_HOME": dir + "/empty"}, url: "https://home.example.org"},
 		{name: "no home at all", url: "https://home.example.org"},

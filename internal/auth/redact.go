@@ -117,7 +117,7 @@ func ParseURL(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// RedactURLError returns the *url.Error in err with its URL redacted, or err if there is none.
+// RedactURLError returns the *url.Error in err with its URL redacted, or err without a *url.Error.
 func RedactURLError(err error) error {
 	var e *url.Error
 	if !errors.As(err, &e) {

@@ -48,7 +48,7 @@ func TestReported(t *testing.T) {
 	}
 
 	refused := errors.New("refused")
-	_, err = reported(r, func() (*http.Response, error) { return nil, refused }) //nolint:bodyclose // there is none
+	_, err = reported(r, func() (*http.Response, error) { return nil, refused }) //nolint:bodyclose // there is no response
 	if !errors.Is(err, refused) {
 		t.Errorf("got %v, want the error of the request", err)
 	}

@@ -215,7 +215,7 @@ func FuzzFromSecret(f *testing.F) {
 			}
 			if id != nil && id.HasCertificate() {
 				if _, err := tls.X509KeyPair(cert, key); err != nil {
-					t.Errorf("took a pair that is none: %v", err)
+					t.Errorf("accepted an invalid pair: %v", err)
 				}
 			}
 		}

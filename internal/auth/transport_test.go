@@ -259,7 +259,7 @@ func TestConnectionsAreNotShared(t *testing.T) {
 func TestTLS(t *testing.T) {
 	w := newWorld(t)
 	w.serve(t, "repo.test:443", true, ok)
-	odd := func(addr, certificate string, version uint16) {
+	serve := func(addr, certificate string, version uint16) {
 		config, err := w.kit.CA.ServerConfig(certificate, false)
 		if err != nil {
 			t.Fatal(err)
@@ -271,8 +271,8 @@ func TestTLS(t *testing.T) {
 		}
 		t.Cleanup(s.Close)
 	}
-	odd("old.test:443", "old.test", tls.VersionTLS11)
-	odd("wrong.test:443", "repo.test", tls.VersionTLS13)
+	serve("old.test:443", "old.test", tls.VersionTLS11)
+	serve("wrong.test:443", "repo.test", tls.VersionTLS13)
 	trusting := newIdentity(secrets{ca: w.kit.CA.Cert})
 	for _, tt := range []struct {
 		name, url string

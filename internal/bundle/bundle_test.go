@@ -31,7 +31,7 @@ func carried(t *testing.T) *cache.Cache {
 	return c
 }
 
-// charts are none, kept in a directory that is made by a scratch.
+// charts returns an empty set of charts in a directory of the scratch.
 func charts(t *testing.T, scratch *store.Scratch) *bundle.Charts {
 	t.Helper()
 	c, err := bundle.NewCharts(scratch, chart.Limits{})

@@ -31,7 +31,7 @@ func TestPump(t *testing.T) {
 		}
 	}
 	all := func() io.Reader { return strings.NewReader(content) }
-	odd := func() io.Reader { return iotest.DataErrReader(iotest.HalfReader(strings.NewReader(content))) }
+	pieces := func() io.Reader { return iotest.DataErrReader(iotest.HalfReader(strings.NewReader(content))) }
 	readAll := func(r io.Reader) error {
 		got, err := io.ReadAll(r)
 		if err == nil && string(got) != content {
@@ -40,10 +40,10 @@ func TestPump(t *testing.T) {
 		return err
 	}
 	t.Run("read to the end", func(t *testing.T) { pumped(t, all, readAll, whole) })
-	t.Run("read in odd pieces", func(t *testing.T) { pumped(t, odd, readAll, whole) })
+	t.Run("read in pieces of different sizes", func(t *testing.T) { pumped(t, pieces, readAll, whole) })
 	t.Run("not read", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return nil }, whole) })
 	t.Run("read in part", func(t *testing.T) {
-		pumped(t, odd, func(r io.Reader) error {
+		pumped(t, pieces, func(r io.Reader) error {
 			_, err := io.ReadFull(r, make([]byte, pieceBytes+1))
 			return err
 		}, whole)

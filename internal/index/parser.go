@@ -94,7 +94,7 @@ func (m *marksReader) Read(p []byte) (int, error) {
 func (m *marksReader) marks(c byte) (n int) {
 	switch c {
 	case ',':
-		n = 2 // a key, and its value if there is none
+		n = 2 // a key, and the null of a missing value
 	case '[', '{', '\n', '\r':
 		n = 1
 	case ' ', '\t':

@@ -111,7 +111,7 @@ func namespacesOf(r *resource.Resource) (map[string]bool, error) {
 	}
 	subjects, err := r.GetSlice("subjects")
 	if err != nil {
-		return nil, nil //nolint:nilerr // there are none
+		return nil, nil //nolint:nilerr // not a list of references
 	}
 	found := map[string]bool{}
 	for _, s := range subjects {

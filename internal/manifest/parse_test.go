@@ -20,7 +20,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"two colons", "x: y\na: b: c\n", "f.yaml:2:4: a colon before a space begins a value in YAML", `put the value in quotes: a: "b: c"`},
 		{"two colons in the first line", "a: b: c\n", "f.yaml:1:4: a colon before a space begins a value in YAML", `put the value in quotes: a: "b: c"`},
 		{"flow list left open", "x: 1\na: [1, 2\nb: 3\n", "f.yaml:2:1: did not find expected ',' or ']'", ""},
-		{"odd indentation", "a: b\n  c: d\n", "f.yaml:2:3: mapping values are not allowed in this context", ""},
+		{"wrong indentation", "a: b\n  c: d\n", "f.yaml:2:3: mapping values are not allowed in this context", ""},
 		{"too little indentation", "a: |\n  x\n y\nb: c\n", "f.yaml:3:2: did not find expected key", ""},
 		{"dedented second half", "  a: b\nc: d\n", "f.yaml:2:1: did not find expected <document start>", ""},
 		{"list then map", "- a\nb: c\n", "f.yaml:2:1: did not find expected '-' indicator", ""},

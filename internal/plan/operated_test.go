@@ -131,17 +131,17 @@ func TestSources(t *testing.T) {
 		file, text string
 		differs    bool
 	}{
-		"comment in values":     {"values.yaml", "# new\na:   1\n", false},
-		"values":                {"values.yaml", "a: 2", true},
-		"values that are none":  {"values.yaml", "a: [", true},
-		"template":              {"templates/a.yaml", "b", true},
-		"notes":                 {"templates/NOTES.txt", "b", true},
-		"appVersion":            {"Chart.yaml", "{name: web, version: 1.0.0, appVersion: 1}", true},
-		"description":           {"Chart.yaml", "{name: web, version: 1.0.0, description: new}", false},
-		"metadata that is none": {"Chart.yaml", "[", true},
-		"CRD":                   {"crds/a.yaml", "b", false},
-		"README":                {"README.md", "b", false},
-		"values of no chart":    {"charts/b/files/values.yaml", "b", false},
+		"comment in values":  {"values.yaml", "# new\na:   1\n", false},
+		"values":             {"values.yaml", "a: 2", true},
+		"invalid values":     {"values.yaml", "a: [", true},
+		"template":           {"templates/a.yaml", "b", true},
+		"notes":              {"templates/NOTES.txt", "b", true},
+		"appVersion":         {"Chart.yaml", "{name: web, version: 1.0.0, appVersion: 1}", true},
+		"description":        {"Chart.yaml", "{name: web, version: 1.0.0, description: new}", false},
+		"invalid metadata":   {"Chart.yaml", "[", true},
+		"CRD":                {"crds/a.yaml", "b", false},
+		"README":             {"README.md", "b", false},
+		"values of no chart": {"charts/b/files/values.yaml", "b", false},
 	} {
 		old := map[string][]byte{"Chart.yaml": []byte("{name: web, version: 1.0.0}"), "values.yaml": []byte("a: 1"), "templates/a.yaml": []byte("a")}
 		now := map[string][]byte{}

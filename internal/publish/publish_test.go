@@ -32,7 +32,7 @@ func TestWriteWhole(t *testing.T) {
 		t.Error("a directory was written")
 	}
 	if err := writeWhole(t.Context(), filepath.Join(path, "below"), nil); err == nil {
-		t.Error("below a file there is none")
+		t.Error("a file below a file was written")
 	}
 	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
 		t.Errorf("something was left behind: %v, %v", entries, err)

@@ -69,18 +69,18 @@ func TestFlatten(t *testing.T) {
 
 	// The bucket has another chart with the name and version of the chart in Git.
 	chart := filepath.Join(w.dir, "artifacts", filepath.FromSlash(results["HelmChart/bucket"].Artifact().Path))
-	twin := *results["HelmChart/bucket"]
-	twin.common.artifact = results["HelmChart/bucket"].Artifact().DeepCopy()
-	twin.Artifact().Path = strings.Replace(twin.Artifact().Path, "app-2.0.0", "app-1.2.3", 1)
+	double := *results["HelmChart/bucket"]
+	double.common.artifact = results["HelmChart/bucket"].Artifact().DeepCopy()
+	double.Artifact().Path = strings.Replace(double.Artifact().Path, "app-2.0.0", "app-1.2.3", 1)
 	text, err := os.ReadFile(chart)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(w.dir, "artifacts", filepath.FromSlash(twin.Artifact().Path)), text, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, "artifacts", filepath.FromSlash(double.Artifact().Path)), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	again := filepath.Join(w.dir, "again")
-	failed := w.flatten(t, map[string]*Result{"HelmChart/git": results["HelmChart/git"], "HelmChart/bucket": &twin}, again)
+	failed := w.flatten(t, map[string]*Result{"HelmChart/git": results["HelmChart/git"], "HelmChart/bucket": &double}, again)
 	if len(failed) != 1 || !strings.Contains(failed[0], "bucket: --flat: app-1.2.3.tgz would be this chart and that of") {
 		t.Errorf("two charts of one name: %q", failed)
 	}

@@ -162,7 +162,7 @@ func (s sources) add(o *manifest.Object) bool {
 	return true
 }
 
-// sourceFor returns the source that an object names, nil if there is none. It looks at built sources first, then at files. If
+// sourceFor returns the source that an object names, or nil. It looks at built sources first, then at files. If
 // several files define it, as for several clusters, it returns the nearest one.
 func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *manifest.Object {
 	key := want.key()

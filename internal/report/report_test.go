@@ -34,7 +34,7 @@ func runs() map[string]*Run {
 		"empty": {Command: "validate", Started: started},
 		"silenced": {
 			Command: "validate", Started: started, ListSilenced: true,
-			Findings: []finding.Finding{{Code: finding.ShortInterval, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 1}, Line: "x", Message: "told"}},
+			Findings: []finding.Finding{{Code: finding.ShortInterval, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 1}, Line: "x", Message: "reported"}},
 			Silenced: []finding.Finding{
 				{Code: finding.ShortInterval, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 1}, Line: "x", Message: "quiet", Reason: hostile},
 				{Code: finding.UselessSetting, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 2}, Message: "quiet"},
@@ -293,9 +293,9 @@ func TestRulesAreLinked(t *testing.T) {
 // TestFingerprints checks which changes give a finding another fingerprint.
 func TestFingerprints(t *testing.T) {
 	base := finding.Finding{Code: "HS001", Pos: manifest.Pos{File: "a.yaml", Line: 1}, Name: "x", Line: "  a: b", Message: "m"}
-	moved, told := base, base
+	moved, reworded := base, base
 	moved.Pos.Line, moved.Line = 9, "a: b"
-	told.Message = "other words"
+	reworded.Message = "other words"
 	other, renamed, elsewhere := base, base, base
 	other.Code, renamed.Name, elsewhere.Pos.File = "HS002", "y", "b.yaml"
 	prints := fingerprints([]finding.Finding{base, other, renamed, elsewhere, base})
@@ -306,7 +306,7 @@ func TestFingerprints(t *testing.T) {
 	if len(seen) != len(prints) {
 		t.Errorf("different findings are one: %v", prints)
 	}
-	for _, same := range []finding.Finding{moved, told} {
+	for _, same := range []finding.Finding{moved, reworded} {
 		if got := fingerprints([]finding.Finding{same})[0]; got != prints[0] {
 			t.Errorf("%+v is another finding than %+v", same, base)
 		}

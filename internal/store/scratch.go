@@ -119,7 +119,7 @@ func lockScratch(root *os.Root, prefix string) (string, *os.File, error) {
 			return "", nil, err
 		}
 	}
-	return "", nil, fmt.Errorf("no lock can be had in '%s'", root.Name())
+	return "", nil, fmt.Errorf("cannot lock a file in '%s'", root.Name())
 }
 
 // scratchMark returns the content of the lock of a directory. Without it, the directory is not removed.

@@ -225,7 +225,7 @@ func TestSharedRecordsRefuses(t *testing.T) {
 	}
 }
 
-// A link or a directory in the place of the shared file leads nowhere.
+// A planted link or directory at the path of the shared file is neither followed nor changed.
 func TestSharedRecordsPlanted(t *testing.T) {
 	target := filepath.Join(t.TempDir(), "target")
 	if err := os.WriteFile(target, []byte("do not touch"), 0o600); err != nil {

@@ -170,7 +170,7 @@ func (j keyJudge) refuse(sig []byte, certificate bool) error {
 	case certificate:
 		hint = finding.WithCertificate
 	case kind != "" && !slices.ContainsFunc(j, func(k publicKey) bool { return k.kind == kind }):
-		hint = fmt.Sprintf("the signature looks as if it was made with a key of type %s, and there is none", kind)
+		hint = fmt.Sprintf("the signature looks as if it was made with a key of type %s, which none of the keys is", kind)
 	}
 	return refusal(hint, "invalid signature: it was not made with %s", j.names())
 }

@@ -72,7 +72,7 @@ func TestMistakes(t *testing.T) {
 	}
 	for _, m := range mistakes {
 		if whole == len(repositoryFixtures) && count[m.name] == 0 {
-			t.Errorf("%s was planted nowhere", m.name)
+			t.Errorf("%s was not planted", m.name)
 		}
 	}
 }

@@ -42,7 +42,7 @@ var vagueName = map[string]string{
 var fieldTerms = regexp.MustCompile(`(?i)in_?place`)
 
 // vagueComments matches the words that comments must not contain.
-var vagueComments = regexp.MustCompile(`(?i)\b(tells?|telling|told|whoever|somebody|anybody|hears?|mend(s|ed)?|hardly|at hand|hangs? on)\b`)
+var vagueComments = regexp.MustCompile(`(?i)\b(tells?|telling|told|whoever|somebody|anybody|hears?|mend(s|ed)?|hardly|at hand|hangs? on|nowhere|odd|twins?|(?:is|are) none|(?:is|are) asked for)\b`)
 
 var namePart = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
 

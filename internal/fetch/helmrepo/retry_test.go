@@ -145,7 +145,7 @@ func TestRetryAfter(t *testing.T) {
 				t.Errorf("waited %v, want %v; %v", w.Delays, tt.want, err)
 			}
 			if want := (fetch.Progress{Total: -1, Wait: tt.want, RateLimited: tt.want != firstWait}); len(progress) == 0 || progress[0] != want {
-				t.Errorf("told %+v, want %+v", progress, want)
+				t.Errorf("reported %+v, want %+v", progress, want)
 			}
 		})
 	}

@@ -132,7 +132,7 @@ func (x *exchange) authHint(ctx context.Context, e *RegistryError) string {
 	case login.Problem != nil:
 		return login.Problem.Error()
 	case anonymous && auth.RegistryHost(x.oci.name.Registry) == "docker.io":
-		return "the repository is private, or there is none: Docker Hub gives the same answer to both"
+		return "the repository is private or does not exist: Docker Hub gives the same answer to both"
 	case anonymous && x.oci.options.Write:
 		return fmt.Sprintf("log in with 'helm registry login %s'", x.oci.name.Registry)
 	case x.oci.options.Write:

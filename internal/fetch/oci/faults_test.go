@@ -244,7 +244,7 @@ func TestOCIFaults(t *testing.T) {
 			}
 		})
 	}
-	t.Run("tags: the failing page is asked for again, not the list", func(t *testing.T) {
+	t.Run("tags: the failing page is requested again, not the list", func(t *testing.T) {
 		w := registries(t, "-- registry/charts --\ncharts/podinfo 6.7.1\n-- registry/faults.json --\n"+`{"`+tags+`": [{"status": 502}]}`)
 		if _, err := openOCI(t, ociClient(t, w), "oci://registry.test/charts", plain).Tags(t.Context(), "podinfo"); err != nil {
 			t.Error(err)

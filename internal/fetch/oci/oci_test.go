@@ -56,7 +56,7 @@ func registries(t *testing.T, archive string) *helmtest.World {
 		if err := w.Start(name, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
-		if s := w.Servers[name]; s != nil { // one that is down is none
+		if s := w.Servers[name]; s != nil { // nil for a server that is down
 			s.Log.Drain()
 		}
 	}
