@@ -58,7 +58,7 @@ func (l lastFiles) Finished(*Result) { *l.n = removedFiles() }
 func TestFilesOfFailedIndexes(t *testing.T) {
 	w, before, after := newWorld(t, unpublished), removedFiles(), 0
 	w.progress = lastFiles{n: &after}
-	for name, r := range w.run(t, Options{Until: Fetch}) {
+	for name, r := range w.run(t, Options{Until: Fetch, Concurrency: 1}) {
 		if r.State != Failed {
 			t.Errorf("%s: %s", name, r.Message())
 		}
