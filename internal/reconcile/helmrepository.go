@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	godigest "github.com/opencontainers/go-digest"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -189,23 +186,6 @@ func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repos
 		p.out.Stored = status.StoredRevision(p.status.artifact.Revision)
 	} else {
 		p.out.Seen = status.NewIndex(file.digest.String())
-	}
-	return nil
-}
-
-// commit stores the pending file as the artifact of the object.
-func (p *reconciliation) commit(pending *store.Pending, name, revision string, metadata map[string]string, failed string) error {
-	stored, err := pending.Commit(name, p.kind.link)
-	if err := p.tolerateLink(err); err != nil {
-		return unsaved(failed, err)
-	}
-	p.status.artifact = &meta.Artifact{
-		Path:           stored.Path,
-		Revision:       revision,
-		Digest:         stored.Digest,
-		LastUpdateTime: metav1.NewTime(stored.LastUpdateTime.UTC().Truncate(time.Second)),
-		Size:           &stored.Size,
-		Metadata:       metadata,
 	}
 	return nil
 }

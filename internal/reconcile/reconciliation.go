@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime/debug"
+	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -360,6 +361,23 @@ func (p *reconciliation) storing(write func(*store.Pending) error) error {
 func (p *reconciliation) isStored(pending *store.Pending, revision string) bool {
 	current := p.stored()
 	return current != nil && !p.r.o.Refresh && p.isVeiled(current.Revision, revision) && current.Digest == pending.Digest().String()
+}
+
+// commit stores the pending file as the artifact of the object.
+func (p *reconciliation) commit(pending *store.Pending, name, revision string, metadata map[string]string, failed string) error {
+	stored, err := pending.Commit(name, p.kind.link)
+	if err := p.tolerateLink(err); err != nil {
+		return unsaved(failed, err)
+	}
+	p.status.artifact = &meta.Artifact{
+		Path:           stored.Path,
+		Revision:       revision,
+		Digest:         stored.Digest,
+		LastUpdateTime: metav1.NewTime(stored.LastUpdateTime.UTC().Truncate(time.Second)),
+		Size:           &stored.Size,
+		Metadata:       metadata,
+	}
+	return nil
 }
 
 // tolerateLink converts the failure to set a link into an event: the artifact
