@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -117,16 +118,10 @@ func (e urlsError) Unwrap() []error { return e }
 // Transient reports whether one of the failures may pass. After a failure that kept the next URL from being tried, only that
 // failure counts.
 func (e urlsError) Transient() bool {
-	last := e[len(e)-1]
-	if !TryNextURL(last) {
+	if last := e[len(e)-1]; !TryNextURL(last) {
 		return fetch.Transient(last)
 	}
-	for _, err := range e {
-		if fetch.Transient(err) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e, fetch.Transient)
 }
 
 // archiveName returns the name of an archive in messages.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -41,12 +42,7 @@ func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fe
 func absent(err error) bool {
 	var several urlsError
 	if errors.As(err, &several) {
-		for _, err := range several {
-			if !absent(err) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(several, func(err error) bool { return !absent(err) })
 	}
 	var status *fetch.StatusError
 	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
