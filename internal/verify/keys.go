@@ -144,10 +144,9 @@ func (j keyJudge) bundle(_ context.Context, b *bundleSignature) (*Signer, error)
 	for _, k := range j {
 		for _, v := range k.verifiers {
 			_, err := b.verify(keyMaterial(v), []sigstore.VerifierOption{sigstore.WithNoObserverTimestamps()}, sigstore.WithKey())
-			if err != nil {
-				continue
+			if err == nil {
+				return &Signer{Key: k.name}, nil
 			}
-			return &Signer{Key: k.name}, nil
 		}
 		// A signature by a trusted key is genuine, regardless of the claim in it.
 		if b.signedBy(k) {

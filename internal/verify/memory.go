@@ -13,6 +13,7 @@ import (
 	"golang.org/x/crypto/ocsp"
 
 	"github.com/helmsrc/helmsrc/internal/cache"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
 // cachedSignatures is the kind of the kept answers in the cache.
@@ -101,10 +102,7 @@ func (k *revocationsKept) RoundTrip(r *http.Request) (*http.Response, error) {
 		k.memory.remember(name, &answer{resp.StatusCode, resp.Header, content}, false)
 	}
 	rest := io.MultiReader(bytes.NewReader(content), failing{err}, resp.Body)
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{rest, resp.Body}
+	resp.Body = fetch.ReadCloser{Reader: rest, Closer: resp.Body}
 	return resp, nil
 }
 
