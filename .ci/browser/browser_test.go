@@ -23,19 +23,45 @@ const patience = 3 * time.Minute
 // browse opens a page in a browser without a network.
 func browse(t *testing.T, page string) context.Context {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.UserDataDir(profile(t)), chromedp.WindowSize(1280, 900))
 	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
 	options = append(options, chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"))
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	// The test's own context ends before its cleanups, which would kill the browser.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	t.Cleanup(cancel)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Error(err)
+		}
+	})
 	do(t, ctx, chromedp.Navigate("file://"+page))
 	return ctx
+}
+
+// profile makes the directory of a browser. Some of the browser's processes end after it and write there until then, so the
+// directory is removed as often as it takes.
+func profile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(dir)
+		for deadline := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(deadline); err = os.RemoveAll(dir) {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func do(t *testing.T, ctx context.Context, actions ...chromedp.Action) {
