@@ -1,7 +1,7 @@
 package render
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -9,14 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/resid"
-	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
@@ -28,6 +25,13 @@ type built struct {
 	content map[string]any
 	file    string         // absolute; the kustomization file for a generated object
 	shown   map[string]any // the part of it that may be shown, nil for all
+}
+
+func visibleOf(o built) map[string]any {
+	if o.shown != nil {
+		return o.shown
+	}
+	return o.content
 }
 
 // build runs kustomize on a directory with the given kustomization instead of its kustomization file.
@@ -204,6 +208,68 @@ type buildResult struct {
 	err     error
 }
 
+type patchUse struct {
+	file   string // the kustomization file
+	index  int
+	fitted bool
+	target string
+	hint   string // advice if no object matches
+}
+
+type patchUses struct {
+	sealed bool // objects were decrypted, so their names are not shown
+	list   []patchUse
+	idle   int
+}
+
+// maxIdle is the limit of patches without a matching object that are reported for one build.
+const maxIdle = 100
+
+func (u *patchUses) add(p kustomize.PatchUse) {
+	use := patchUse{file: p.File, index: p.Index, fitted: p.Fitted, target: shownTarget(p.Target)}
+	if !p.Fitted {
+		if u.idle++; u.idle > maxIdle {
+			return
+		}
+		if u.sealed {
+			p.Near = nil
+		}
+		use.hint = nearTarget(p.Target, p.Near)
+	}
+	u.list = append(u.list, use)
+}
+
+func shownTarget(t types.Selector) string {
+	name := strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
+	parts := slices.DeleteFunc([]string{cmp.Or(t.Kind, t.Group), name, t.LabelSelector, t.AnnotationSelector}, func(part string) bool { return part == "" })
+	return strings.Join(parts, " ")
+}
+
+func nearTarget(t types.Selector, there []resid.ResId) string {
+	const otherwise = "correct the target, or remove the patch"
+	var kinds, names []string
+	for _, id := range there {
+		kinds = append(kinds, id.Kind)
+		if id.Kind == t.Kind {
+			names = append(names, id.Name)
+		}
+	}
+	if names == nil {
+		if kind, ok := finding.Nearest(t.Kind, kinds); ok {
+			return "did you mean " + kind + "? Else remove the patch"
+		}
+		return otherwise
+	}
+	name, ok := finding.Nearest(t.Name, names)
+	switch {
+	case ok && name != t.Name:
+		return fmt.Sprintf("did you mean %s %s? Else remove the patch", t.Kind, name)
+	case len(names) == 1:
+		return fmt.Sprintf("the only %s here is %s: %s", t.Kind, names[0], otherwise)
+	}
+	return otherwise
+}
+
 // buildOnce runs a build, or returns the result of an earlier one with the same arguments: clusters share builds.
 func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) buildResult {
 	text, err := json.Marshal(k)
@@ -238,58 +304,74 @@ func (r *repository) lacks(dir string, k *types.Kustomization) bool {
 	return len(c.remote) > 0
 }
 
-// forgive sets the target of each patch of a kustomization to the object that the patch names: if that object is left out, the
-// patch has no effect and does not fail the build. The build reports all other errors in patches.
-func (c *confined) forgive(dir string, k *types.Kustomization) {
-	if !c.lacking {
-		return
-	}
-	var patches []types.Patch
-	for _, p := range k.Patches {
-		patches = append(patches, c.targeted(dir, p)...)
-	}
-	k.Patches = patches
+type buildError struct {
+	of  string // the kustomization file, "" for that of a Kustomization of Flux
+	at  manifest.Excerpt
+	err error
 }
 
-// targeted returns a patch with a target. A patch with several documents becomes one patch for each document.
-func (c *confined) targeted(dir string, p types.Patch) []types.Patch {
-	if p.Target != nil {
-		return []types.Patch{p}
+// newBuildError returns the error of a kustomization file, at the known position or at the whole file.
+func newBuildError(file string, err error) *buildError {
+	if placed := deepestMistake(err); placed != nil {
+		return &buildError{file, placed.at, placed.err}
 	}
-	text := []byte(p.Patch)
-	if p.Path != "" {
-		data, err := c.read(join(dir, p.Path))
-		if err != nil {
-			return []types.Patch{p}
-		}
-		text = data
-	}
-	nodes, err := (&kio.ByteReader{Reader: bytes.NewReader(text), OmitReaderAnnotations: true, DisableUnwrapping: true}).Read()
-	if err != nil || len(nodes) == 0 {
-		return []types.Patch{p}
-	}
-	var patches []types.Patch
-	for _, n := range nodes {
-		target := targetOf(n)
-		one, err := n.String()
-		if err != nil || target == nil {
-			return []types.Patch{p}
-		}
-		patches = append(patches, types.Patch{Patch: one, Target: target, Options: p.Options})
-	}
-	return patches
+	return &buildError{file, manifest.Excerpt{Pos: manifest.Pos{File: file}}, err}
 }
 
-// targetOf returns the object that a patch names, nil if the kind or the name is missing.
-func targetOf(n *kyaml.RNode) *types.Selector {
-	if n.GetKind() == "" || n.GetName() == "" {
-		return nil
+func (e *buildError) Error() string {
+	if e.at.Pos.File != "" {
+		return e.at.Pos.String() + ": " + e.text()
 	}
-	gvk := resid.GvkFromNode(n)
-	exactly := regexp.QuoteMeta
-	return &types.Selector{ResId: resid.ResId{
-		Gvk:       resid.Gvk{Group: exactly(gvk.Group), Version: exactly(gvk.Version), Kind: exactly(gvk.Kind)},
-		Name:      exactly(n.GetName()),
-		Namespace: exactly(n.GetNamespace()),
-	}}
+	return e.text()
+}
+
+func (e *buildError) text() string { return "kustomize build failed: " + e.err.Error() }
+
+func (e *buildError) Unwrap() error { return e.err }
+
+// Excerpt returns the line of the file.
+func (e *buildError) Excerpt() manifest.Excerpt { return e.at }
+
+// NotBuilt marks the error as a failed build.
+func (e *buildError) NotBuilt() bool { return true }
+
+// spoilingError is an error in a file, in variables, or in their use, for which a whole Kustomization fails.
+type spoilingError struct {
+	err  error
+	name string
+	hint string // "" for the hint of err
+}
+
+// spoiledBy returns the error of a Kustomization or directory with a file that cannot be parsed.
+func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingError {
+	e := &spoilingError{err: parse, name: name, hint: parse.Hint()}
+	if decode, ok := errors.AsType[*decodeError](err); ok && e.hint == "" && !parse.Syntax() {
+		e.hint = decode.Hint()
+	}
+	return e
+}
+
+// Hint returns the advice for the error.
+func (e *spoilingError) Hint() string { return cmp.Or(e.hint, cmp.Or(finding.Hints(e.err)...)) }
+
+func (e *spoilingError) Error() string {
+	return e.err.Error() + ": nothing of " + e.name + " is applied"
+}
+
+func (e *spoilingError) Unwrap() error { return e.err }
+
+// decodeError is the error of a file without objects in a directory of manifests.
+type decodeError struct {
+	file string
+	err  error
+}
+
+func (e *decodeError) Error() string {
+	return fmt.Sprintf("failed to decode Kubernetes YAML from %s: %v", e.file, e.err)
+}
+
+func (e *decodeError) Unwrap() error { return e.err }
+
+func (e *decodeError) Hint() string {
+	return "every .yaml file below spec.path is applied: move other files away, or write a kustomization.yaml that names the manifests"
 }

@@ -394,37 +394,6 @@ func (b *builder) failed(f *flux, c *closure, err error) {
 	b.errs = append(b.errs, manifest.FaultAt(f.object, at, &buildError{err: err}))
 }
 
-type buildError struct {
-	of  string // the kustomization file, "" for that of a Kustomization of Flux
-	at  manifest.Excerpt
-	err error
-}
-
-// newBuildError returns the error of a kustomization file, at the known position or at the whole file.
-func newBuildError(file string, err error) *buildError {
-	if placed := deepestMistake(err); placed != nil {
-		return &buildError{file, placed.at, placed.err}
-	}
-	return &buildError{file, manifest.Excerpt{Pos: manifest.Pos{File: file}}, err}
-}
-
-func (e *buildError) Error() string {
-	if e.at.Pos.File != "" {
-		return e.at.Pos.String() + ": " + e.text()
-	}
-	return e.text()
-}
-
-func (e *buildError) text() string { return "kustomize build failed: " + e.err.Error() }
-
-func (e *buildError) Unwrap() error { return e.err }
-
-// Excerpt returns the line of the file.
-func (e *buildError) Excerpt() manifest.Excerpt { return e.at }
-
-// NotBuilt marks the error as a failed build.
-func (e *buildError) NotBuilt() bool { return true }
-
 func (b *builder) unbuilt(o *manifest.Object, err error) {
 	if _, unmade := errors.AsType[*unmadeError](err); unmade {
 		b.partial = append(b.partial, o)

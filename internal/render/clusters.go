@@ -311,8 +311,3 @@ func (r *Renderer) plainObjects(dir string) map[string]string {
 	}
 	return objects
 }
-
-// overlay reports whether a directory includes one outside of it: its namespace may then be set by the program that applies it.
-func (c *closure) overlay() bool {
-	return slices.ContainsFunc(c.dirs[1:], func(d *directory) bool { return !inside(c.dirs[0].path, d.path) })
-}

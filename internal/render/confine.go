@@ -1,22 +1,22 @@
 package render
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
-	"strings"
+	"regexp"
+	"slices"
 
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/kio"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
-
-// maxFileSize is the limit, in bytes, of a file that a kustomization reads.
-const maxFileSize = 32 << 20
 
 // confined is the file system of a build: the files below one directory, with some of them replaced. It follows links inside of
 // the directory only, counts the bytes that are read, and ends with its context.
@@ -40,27 +40,6 @@ func (c *confined) real(path string) (string, error) {
 		return filepath.Clean(path), nil
 	}
 	return c.repo.within(path)
-}
-
-func inside(root, path string) bool {
-	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
-}
-
-type outsideError struct{}
-
-func (e *outsideError) Error() string { return "leads out of the repository" }
-
-// Hint explains where a repository begins.
-func (e *outsideError) Hint() string {
-	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
-}
-
-// plainPathError returns the reason alone: the caller knows the path.
-func plainPathError(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // Kustomization returns the kustomization of a directory, with resolved paths, and its file.
@@ -133,6 +112,15 @@ func (c *confined) ReadFile(path string) ([]byte, error) {
 	return data, c.repo.budget.Read(c.what, path, len(data))
 }
 
+// maxReread is the limit of files that are read again when a build fails.
+const maxReread = 1000
+
+func (c *confined) remember(path string) {
+	if len(c.paths) < maxReread && !slices.Contains(c.paths, path) {
+		c.paths = append(c.paths, path)
+	}
+}
+
 func (c *confined) ended() error { return context.Cause(c.ctx) }
 
 func (c *confined) read(path string) ([]byte, error) {
@@ -153,11 +141,58 @@ func (c *confined) read(path string) ([]byte, error) {
 	return data, manifest.CheckExpansion(c.repo.display(path), data)
 }
 
-// readFile reads a regular file up to the limit.
-func readFile(path string) ([]byte, error) {
-	data, err := file.ReadRegular(path, maxFileSize)
-	if _, large := errors.AsType[*file.SizeError](err); large {
-		return nil, fmt.Errorf("larger than %d MiB", maxFileSize>>20)
+// forgive sets the target of each patch of a kustomization to the object that the patch names: if that object is left out, the
+// patch has no effect and does not fail the build. The build reports all other errors in patches.
+func (c *confined) forgive(dir string, k *types.Kustomization) {
+	if !c.lacking {
+		return
 	}
-	return data, plainPathError(err)
+	var patches []types.Patch
+	for _, p := range k.Patches {
+		patches = append(patches, c.targeted(dir, p)...)
+	}
+	k.Patches = patches
+}
+
+// targeted returns a patch with a target. A patch with several documents becomes one patch for each document.
+func (c *confined) targeted(dir string, p types.Patch) []types.Patch {
+	if p.Target != nil {
+		return []types.Patch{p}
+	}
+	text := []byte(p.Patch)
+	if p.Path != "" {
+		data, err := c.read(join(dir, p.Path))
+		if err != nil {
+			return []types.Patch{p}
+		}
+		text = data
+	}
+	nodes, err := (&kio.ByteReader{Reader: bytes.NewReader(text), OmitReaderAnnotations: true, DisableUnwrapping: true}).Read()
+	if err != nil || len(nodes) == 0 {
+		return []types.Patch{p}
+	}
+	var patches []types.Patch
+	for _, n := range nodes {
+		target := targetOf(n)
+		one, err := n.String()
+		if err != nil || target == nil {
+			return []types.Patch{p}
+		}
+		patches = append(patches, types.Patch{Patch: one, Target: target, Options: p.Options})
+	}
+	return patches
+}
+
+// targetOf returns the object that a patch names, nil if the kind or the name is missing.
+func targetOf(n *kyaml.RNode) *types.Selector {
+	if n.GetKind() == "" || n.GetName() == "" {
+		return nil
+	}
+	gvk := resid.GvkFromNode(n)
+	exactly := regexp.QuoteMeta
+	return &types.Selector{ResId: resid.ResId{
+		Gvk:       resid.Gvk{Group: exactly(gvk.Group), Version: exactly(gvk.Version), Kind: exactly(gvk.Kind)},
+		Name:      exactly(n.GetName()),
+		Namespace: exactly(n.GetNamespace()),
+	}}
 }

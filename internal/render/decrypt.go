@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	sigsyaml "sigs.k8s.io/yaml"
+
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -248,10 +250,16 @@ func (d *decrypter) replacements(c *closure, display func(string) string) (repla
 	return replace, shown, nil
 }
 
-func copyMap(m map[string]any) map[string]any {
-	c := make(map[string]any, len(m))
-	maps.Copy(c, m)
-	return c
+func shownPatch(before, after []byte) []byte {
+	var b, a any
+	if sigsyaml.Unmarshal(before, &b) != nil || sigsyaml.Unmarshal(after, &a) != nil {
+		return []byte(conceal.Hidden) // not a patch: all that it changes is hidden
+	}
+	text, err := sigsyaml.Marshal(unsealed(b, a, a))
+	if err != nil {
+		return []byte(conceal.Hidden)
+	}
+	return text
 }
 
 // withoutSecrets returns a decrypted object without its encrypted values. The arguments are the object before and after
@@ -271,4 +279,16 @@ func unsealed(before, after, shown any) any {
 		}
 		return at[1], isLeaf(v)
 	})
+}
+
+// sealed reports whether an object may contain encrypted values. The check is cheap for most objects.
+func sealed(content map[string]any) bool {
+	if sops.Encrypted(content) {
+		return true
+	}
+	if kind, _ := content["kind"].(string); kind != "Secret" {
+		return false
+	}
+	data, _ := content["data"].(map[string]any)
+	return len(data) > 0
 }

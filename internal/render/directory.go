@@ -23,66 +23,8 @@ const (
 	maxIncludes = 5000
 )
 
-// directory is a directory with a kustomization file, whose paths are resolved: each one exists, is in the repository, and is not
-// an address.
-type directory struct {
-	repo *repository
-	path string // absolute, without links
-	file string // its kustomization file
-	text []byte // of the file
-
-	object *manifest.Object // represents the file
-
-	kustomization *types.Kustomization
-	merges, json  int  // of its patches, those of patchesStrategicMerge at the beginning, and of patchesJson6902 at the end
-	empty         bool // the file is empty, which kustomize refuses if it is included
-	err           error
-	unknown       []*placedError // fields that kustomize refuses, and that the controller drops when it edits the file
-
-	resources map[string]bool // files that contain objects
-
-	files   []string      // that it names, absolute and without links
-	dirs    []string      // that it includes
-	entries []entryOf     // with which it names them
-	sealed  []sealedFile  // that may be encrypted
-	remote  []remoteEntry // left out
-	flux    bool          // the file holds an object of Flux
-}
-
-// entryOf is a path in a kustomization, and the file or directory at it.
-type entryOf struct {
-	path        string // absolute and without links
-	field, text string
-	at          []any
-}
-
-type sealedFile struct {
-	path, shape string // shape is a name whose extension is the format of the decrypted text
-	env, patch  bool
-}
-
-// remoteEntry is an entry of a kustomization that is not in the repository.
-type remoteEntry struct {
-	in           *manifest.Object
-	pos          manifest.Pos
-	field, entry string
-}
-
-func (e *remoteEntry) String() string {
-	return fmt.Sprintf("%s: %s is left out: only files of the repository are read", e.field, redacted(e.entry))
-}
-
-func redacted(entry string) string {
-	entry, _, _ = strings.Cut(entry, "?")
-	scheme, rest, ok := strings.Cut(entry, "://")
-	if !ok {
-		return entry
-	}
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		rest = "REDACTED@" + rest[at+1:]
-	}
-	return scheme + "://" + rest
-}
+// maxWalk is the limit of entries in a directory that a kustomization is generated for.
+const maxWalk = 100_000
 
 func (r *repository) kustomizationFile(dir string) string {
 	for _, name := range manifest.KustomizationFiles() {
@@ -246,6 +188,10 @@ type closure struct {
 	counts map[string]int  // the number of includes of each directory that is complete
 }
 
+func newClosure() *closure {
+	return &closure{files: map[string]bool{}, counts: map[string]int{}}
+}
+
 // add follows a directory and everything that it includes. For a cycle, the error names its directories.
 func (c *closure) add(r *repository, path string, way []string) error {
 	if i := slices.Index(way, path); i >= 0 {
@@ -315,11 +261,23 @@ func (c *closure) unparsed(err error) *manifest.ParseError {
 	return nil
 }
 
+// overlay reports whether a directory includes one outside of it: its namespace may then be set by the program that applies it.
+func (c *closure) overlay() bool {
+	return slices.ContainsFunc(c.dirs[1:], func(d *directory) bool { return !inside(c.dirs[0].path, d.path) })
+}
+
+// carries reports whether a build may copy values of a Secret to another object.
+func (c *closure) carries() bool {
+	for _, d := range c.dirs {
+		k := d.kustomization
+		if k != nil && len(k.Replacements)+len(k.Vars)+len(k.Generators)+len(k.Transformers) > 0 { //nolint:staticcheck // people still write vars
+			return true
+		}
+	}
+	return false
+}
+
 // endlessError is the error of a build that would not end, or not soon.
 type endlessError struct{ text string }
 
 func (e *endlessError) Error() string { return e.text }
-
-func newClosure() *closure {
-	return &closure{files: map[string]bool{}, counts: map[string]int{}}
-}

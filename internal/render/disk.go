@@ -1,12 +1,16 @@
 package render
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -99,6 +103,27 @@ func (d *disk) within(root, path string) (string, error) {
 	return real, nil
 }
 
+func inside(root, path string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
+}
+
+type outsideError struct{}
+
+func (e *outsideError) Error() string { return "leads out of the repository" }
+
+// Hint explains where a repository begins.
+func (e *outsideError) Hint() string {
+	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
+}
+
+// plainPathError returns the reason alone: the caller knows the path.
+func plainPathError(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
 // read reads a regular file, by an absolute path without links. The text is shared.
 func (d *disk) read(path string) ([]byte, error) {
 	if text, ok := known(&d.mu, d.texts, path); ok {
@@ -115,4 +140,81 @@ func (d *disk) read(path string) ([]byte, error) {
 		d.texts[path] = text
 	}
 	return text, nil
+}
+
+// maxFileSize is the limit, in bytes, of a file that a kustomization reads.
+const maxFileSize = 32 << 20
+
+// readFile reads a regular file up to the limit.
+func readFile(path string) ([]byte, error) {
+	data, err := file.ReadRegular(path, maxFileSize)
+	if _, large := errors.AsType[*file.SizeError](err); large {
+		return nil, fmt.Errorf("larger than %d MiB", maxFileSize>>20)
+	}
+	return data, plainPathError(err)
+}
+
+// known and learn read and write a cache by path. Several goroutines may use it.
+func known[V any](mu *sync.Mutex, m map[string]V, path string) (V, bool) {
+	mu.Lock()
+	defer mu.Unlock()
+	v, ok := m[path]
+	return v, ok
+}
+
+func learn[V any](mu *sync.Mutex, m map[string]V, path string, v V) {
+	mu.Lock()
+	defer mu.Unlock()
+	m[path] = v
+}
+
+// absolute returns the absolute path of a directory without links.
+func absolute(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// displays returns a function that shows paths as the user wrote them: below the named directories, or relative to the working
+// directory if that is shorter.
+func displays(named map[string]string) func(string) string {
+	cwd, err := os.Getwd()
+	if err == nil {
+		if real, err := filepath.EvalSymlinks(cwd); err == nil {
+			cwd = real
+		}
+	}
+	return func(path string) string {
+		best, bestLength := "", -1
+		for real, name := range named {
+			if inside(real, path) && len(real) > bestLength {
+				rel, err := filepath.Rel(real, path)
+				if err != nil {
+					continue
+				}
+				best, bestLength = filepath.Join(name, rel), len(real)
+			}
+		}
+		if bestLength >= 0 {
+			return best
+		}
+		if rel, err := filepath.Rel(cwd, path); cwd != "" && err == nil && len(rel) < len(path) {
+			return rel
+		}
+		return path
+	}
+}
+
+// join returns the path of an entry in a file (with slashes, relative to a directory).
+func join(dir, path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
+
+// relative returns a path as kustomization files have it: it never looks like an address.
+func relative(path string) string {
+	path = filepath.ToSlash(filepath.Clean(filepath.FromSlash(path)))
+	if path == ".." || strings.HasPrefix(path, "../") {
+		return path
+	}
+	return "./" + path
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -202,31 +201,6 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 		}
 	}
 }
-
-// spoilingError is an error in a file, in variables, or in their use, for which a whole Kustomization fails.
-type spoilingError struct {
-	err  error
-	name string
-	hint string // "" for the hint of err
-}
-
-// spoiledBy returns the error of a Kustomization or directory with a file that cannot be parsed.
-func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingError {
-	e := &spoilingError{err: parse, name: name, hint: parse.Hint()}
-	if decode, ok := errors.AsType[*decodeError](err); ok && e.hint == "" && !parse.Syntax() {
-		e.hint = decode.Hint()
-	}
-	return e
-}
-
-// Hint returns the advice for the error.
-func (e *spoilingError) Hint() string { return cmp.Or(e.hint, cmp.Or(finding.Hints(e.err)...)) }
-
-func (e *spoilingError) Error() string {
-	return e.err.Error() + ": nothing of " + e.name + " is applied"
-}
-
-func (e *spoilingError) Unwrap() error { return e.err }
 
 func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	content, obj := p.content, p.object

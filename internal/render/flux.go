@@ -20,9 +20,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxWalk is the limit of entries in a directory that a kustomization is generated for.
-const maxWalk = 100_000
-
 type flux struct {
 	object *manifest.Object
 	spec   kustomizev1.KustomizationSpec
@@ -202,22 +199,6 @@ func (g *generator) check(path string) error {
 		return &placedError{mistake.Excerpt(), err}
 	}
 	return err
-}
-
-// decodeError is the error of a file without objects in a directory of manifests.
-type decodeError struct {
-	file string
-	err  error
-}
-
-func (e *decodeError) Error() string {
-	return fmt.Sprintf("failed to decode Kubernetes YAML from %s: %v", e.file, e.err)
-}
-
-func (e *decodeError) Unwrap() error { return e.err }
-
-func (e *decodeError) Hint() string {
-	return "every .yaml file below spec.path is applied: move other files away, or write a kustomization.yaml that names the manifests"
 }
 
 // edit writes the fields of the spec into a kustomization, as the controller does.

@@ -136,43 +136,6 @@ func (b *builder) noticeRenamed(f *flux) {
 		Hint: fmt.Sprintf(finding.SayWhatItIs, ref.Kind, ref.Namespace, ref.Name)})
 }
 
-// ownerOf returns the URL of a repository without scheme, user and name, in lower case: host and owner. It is "" without an owner.
-func ownerOf(url string) string {
-	url, _, _ = strings.Cut(strings.TrimSpace(url), "?")
-	url = strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
-	_, rest, found := strings.Cut(url, "://")
-	if !found {
-		rest = strings.Replace(url, ":", "/", 1) // git@host:owner/name
-	}
-	if at := strings.IndexAny(rest, "@/"); at >= 0 && rest[at] == '@' {
-		rest = rest[at+1:]
-	}
-	owner := rest[:max(0, strings.LastIndexByte(rest, '/'))]
-	if !strings.Contains(owner, "/") {
-		return "" // a host alone does not identify an owner
-	}
-	return strings.ToLower(owner)
-}
-
-// urlOf returns the URL of a source, "" if it is missing or contains variables.
-func urlOf(source *manifest.Object) string {
-	if source == nil {
-		return ""
-	}
-	text := manifest.At[string](source.Content, "spec", "url")
-	if strings.Contains(text, "${") {
-		return ""
-	}
-	return text
-}
-
-// lastSegment returns the name of a repository from its URL: forks and mirrors share it.
-func lastSegment(url string) string {
-	url, _, _ = strings.Cut(strings.TrimSpace(url), "?")
-	url = strings.TrimSuffix(strings.TrimRight(url, "/"), ".git")
-	return strings.ToLower(url[strings.LastIndexAny(url, "/:")+1:])
-}
-
 func sameSpec(a, b *manifest.Object) bool {
 	x, err := json.Marshal(a.Content["spec"])
 	if err != nil {

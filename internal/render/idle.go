@@ -1,82 +1,15 @@
 package render
 
 import (
-	"cmp"
-	"fmt"
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
-
-// maxIdle is the limit of patches without a matching object that are reported for one build.
-const maxIdle = 100
-
-type patchUse struct {
-	file   string // the kustomization file
-	index  int
-	fitted bool
-	target string
-	hint   string // advice if no object matches
-}
-
-type patchUses struct {
-	sealed bool // objects were decrypted, so their names are not shown
-	list   []patchUse
-	idle   int
-}
-
-func (u *patchUses) add(p kustomize.PatchUse) {
-	use := patchUse{file: p.File, index: p.Index, fitted: p.Fitted, target: shownTarget(p.Target)}
-	if !p.Fitted {
-		if u.idle++; u.idle > maxIdle {
-			return
-		}
-		if u.sealed {
-			p.Near = nil
-		}
-		use.hint = nearTarget(p.Target, p.Near)
-	}
-	u.list = append(u.list, use)
-}
-
-func shownTarget(t types.Selector) string {
-	name := strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
-	parts := slices.DeleteFunc([]string{cmp.Or(t.Kind, t.Group), name, t.LabelSelector, t.AnnotationSelector}, func(part string) bool { return part == "" })
-	return strings.Join(parts, " ")
-}
-
-func nearTarget(t types.Selector, there []resid.ResId) string {
-	const otherwise = "correct the target, or remove the patch"
-	var kinds, names []string
-	for _, id := range there {
-		kinds = append(kinds, id.Kind)
-		if id.Kind == t.Kind {
-			names = append(names, id.Name)
-		}
-	}
-	if names == nil {
-		if kind, ok := finding.Nearest(t.Kind, kinds); ok {
-			return "did you mean " + kind + "? Else remove the patch"
-		}
-		return otherwise
-	}
-	name, ok := finding.Nearest(t.Name, names)
-	switch {
-	case ok && name != t.Name:
-		return fmt.Sprintf("did you mean %s %s? Else remove the patch", t.Kind, name)
-	case len(names) == 1:
-		return fmt.Sprintf("the only %s here is %s: %s", t.Kind, names[0], otherwise)
-	}
-	return otherwise
-}
 
 // patchKey identifies an entry of patches, in a kustomization file or a Kustomization. An entry that another object added may have
 // another target.

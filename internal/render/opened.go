@@ -1,63 +1,9 @@
 package render
 
 import (
-	"context"
-	"maps"
-	"slices"
-	"strings"
-
-	sigsyaml "sigs.k8s.io/yaml"
-
-	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
-
-func shownPatch(before, after []byte) []byte {
-	var b, a any
-	if sigsyaml.Unmarshal(before, &b) != nil || sigsyaml.Unmarshal(after, &a) != nil {
-		return []byte(conceal.Hidden) // not a patch: all that it changes is hidden
-	}
-	text, err := sigsyaml.Marshal(unsealed(b, a, a))
-	if err != nil {
-		return []byte(conceal.Hidden)
-	}
-	return text
-}
-
-func visibleOf(o built) map[string]any {
-	if o.shown != nil {
-		return o.shown
-	}
-	return o.content
-}
-
-func confide(obj *manifest.Object, content, shown map[string]any) {
-	if texts := manifest.Taints(content, shown); len(texts) > 0 || obj.Tainted() {
-		obj.Confide(texts, shown)
-	}
-}
-
-// shown substitutes the variables in an object for display, without values from Secrets. The arguments are the object, and the
-// part of it that may be shown before the substitution.
-func (v *variables) shown(ctx context.Context, content, shown map[string]any) map[string]any {
-	if !v.substitutes() {
-		return shown
-	}
-	public := &variables{values: maps.Clone(v.values), secret: v.secret, unset: v.unset, always: v.always, open: v.open, tolerant: true, budget: v.budget}
-	for name := range v.secret {
-		if v.secret[name] {
-			public.values[name] = conceal.Hidden
-		}
-	}
-	s, err := public.object(ctx, shown)
-	if err != nil {
-		// An expression fails on the hidden value: hide all texts with variables. Keys are shown as they are written.
-		hidden, _ := unexpanded(content, shown).(map[string]any)
-		return hidden
-	}
-	return s.content
-}
 
 // given returns the values, among the used variables, that the command line sets.
 func (r *Renderer) given(used []string) []string {
@@ -68,23 +14,6 @@ func (r *Renderer) given(used []string) []string {
 		}
 	}
 	return list
-}
-
-func (v *variables) hides(used []string) bool {
-	return slices.ContainsFunc(used, func(name string) bool { return v.secret[name] })
-}
-
-// unexpanded returns the object for display without texts that contain variables.
-func unexpanded(content, shown any) any {
-	return rebuilt(content, []any{shown}, func(v any, at []any) (any, bool) {
-		text, _ := v.(string)
-		list, isList := v.([]any)
-		same, _ := at[0].([]any)
-		if strings.Contains(text, "$") || isList && len(same) != len(list) {
-			return conceal.Hidden, true
-		}
-		return at[0], isLeaf(v)
-	})
 }
 
 // openFile opens the objects of a file that is not built, once in a run.

@@ -37,24 +37,6 @@ func (p *pathResolver) fail(err error, path ...any) {
 	}
 }
 
-type placedError struct {
-	at  manifest.Excerpt
-	err error
-}
-
-func (e *placedError) Error() string { return e.at.Pos.String() + ": " + e.err.Error() }
-
-func (e *placedError) Unwrap() error { return e.err }
-
-// deepestMistake returns the innermost placed error in an error, nil if there is no placed error.
-func deepestMistake(err error) *placedError {
-	var found *placedError
-	for placed, ok := errors.AsType[*placedError](err); ok; placed, ok = errors.AsType[*placedError](placed.err) {
-		found = placed
-	}
-	return found
-}
-
 // missingEntry adds a hint to the error of a missing entry: the most similar name in the same directory.
 func (p *pathResolver) missingEntry(entry, at string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -19,9 +19,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// maxReread is the limit of files that are read again when a build fails.
-const maxReread = 1000
-
 // unquoted removes secrets that kustomize quotes in the error of a build: contents of Secrets and of the files of their
 // generators, and fields named like a password.
 func (c *confined) unquoted(err error) error {
@@ -111,12 +108,6 @@ func (c *confined) valuesOf(path string, p types.Patch) []string {
 	g := &gatherer{}
 	g.gather(&document, true)
 	return g.list
-}
-
-func (c *confined) remember(path string) {
-	if len(c.paths) < maxReread && !slices.Contains(c.paths, path) {
-		c.paths = append(c.paths, path)
-	}
 }
 
 func linesOf(data []byte) []string {

@@ -174,18 +174,6 @@ func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint strin
 	b.notice(Notice{Code: code, Object: o, Excerpt: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
 }
 
-// sealed reports whether an object may contain encrypted values. The check is cheap for most objects.
-func sealed(content map[string]any) bool {
-	if sops.Encrypted(content) {
-		return true
-	}
-	if kind, _ := content["kind"].(string); kind != "Secret" {
-		return false
-	}
-	data, _ := content["data"].(map[string]any)
-	return len(data) > 0
-}
-
 func (r *Renderer) prepare() {
 	for _, dir := range r.in.Roots {
 		if real, err := absolute(dir); err == nil {

@@ -2,13 +2,17 @@ package render
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -35,6 +39,56 @@ type repository struct {
 	rulesErr error // of an ignore file
 }
 
+// The files of a repository, on disk or in a view.
+
+func (r *repository) readDir(path string) ([]fs.DirEntry, error) { return r.view.readDir(path) }
+
+func (r *repository) original(path string) string { return r.view.original(path) }
+
+// within follows the links of a path below the root. For a file of a view it returns the path of the original.
+func (r *repository) within(path string) (string, error) {
+	if r.view == nil {
+		return r.disk.within(r.root, path)
+	}
+	return r.view.within(path)
+}
+
+func (r *repository) isDir(path string) (bool, error) {
+	if r.view.in(path) {
+		return r.view.isDir(path)
+	}
+	mode, err := r.disk.mode(path)
+	return mode.IsDir(), err
+}
+
+// isFile reports whether a path exists and is not a directory. Reading it reports errors.
+func (r *repository) isFile(path string) bool {
+	if _, ok := r.view.file(path); ok || r.view.in(path) {
+		return ok
+	}
+	mode, err := r.disk.mode(path)
+	return !file.Missing(err) && !mode.IsDir()
+}
+
+func (r *repository) isDirectory(path string) bool {
+	dir, err := r.isDir(path)
+	return err == nil && dir
+}
+
+// read reads a file at a path that within returned. The text is shared.
+func (r *repository) read(path string) ([]byte, error) {
+	if f, ok := r.view.file(path); ok && f.made == nil {
+		path = f.original
+	}
+	if r.view.in(path) {
+		return r.view.made(path)
+	}
+	if text, ok := file.Text(r.ctx, path); ok {
+		return text, nil
+	}
+	return r.disk.read(path)
+}
+
 // file reads a file of manifests, once.
 func (r *repository) file(path string) (*manifest.File, error) {
 	path = r.original(path)
@@ -52,59 +106,6 @@ func (r *repository) file(path string) (*manifest.File, error) {
 	return f, err
 }
 
-// known and learn read and write a cache by path. Several goroutines may use it.
-func known[V any](mu *sync.Mutex, m map[string]V, path string) (V, bool) {
-	mu.Lock()
-	defer mu.Unlock()
-	v, ok := m[path]
-	return v, ok
-}
-
-func learn[V any](mu *sync.Mutex, m map[string]V, path string, v V) {
-	mu.Lock()
-	defer mu.Unlock()
-	m[path] = v
-}
-
-// absolute returns the absolute path of a directory without links.
-func absolute(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
-// displays returns a function that shows paths as the user wrote them: below the named directories, or relative to the working
-// directory if that is shorter.
-func displays(named map[string]string) func(string) string {
-	cwd, err := os.Getwd()
-	if err == nil {
-		if real, err := filepath.EvalSymlinks(cwd); err == nil {
-			cwd = real
-		}
-	}
-	return func(path string) string {
-		best, bestLength := "", -1
-		for real, name := range named {
-			if inside(real, path) && len(real) > bestLength {
-				rel, err := filepath.Rel(real, path)
-				if err != nil {
-					continue
-				}
-				best, bestLength = filepath.Join(name, rel), len(real)
-			}
-		}
-		if bestLength >= 0 {
-			return best
-		}
-		if rel, err := filepath.Rel(cwd, path); cwd != "" && err == nil && len(rel) < len(path) {
-			return rel
-		}
-		return path
-	}
-}
-
 // skips reports whether a directory does not belong to the repository.
 func (r *repository) skips(info os.FileInfo) bool {
 	if info.Name() == ".git" {
@@ -113,14 +114,81 @@ func (r *repository) skips(info os.FileInfo) bool {
 	return slices.ContainsFunc(r.skip, func(s os.FileInfo) bool { return os.SameFile(s, info) })
 }
 
-// join returns the path of an entry in a file (with slashes, relative to a directory).
-func join(dir, path string) string { return filepath.Join(dir, filepath.FromSlash(path)) }
+// directory is a directory with a kustomization file, whose paths are resolved: each one exists, is in the repository, and is not
+// an address.
+type directory struct {
+	repo *repository
+	path string // absolute, without links
+	file string // its kustomization file
+	text []byte // of the file
 
-// relative returns a path as kustomization files have it: it never looks like an address.
-func relative(path string) string {
-	path = filepath.ToSlash(filepath.Clean(filepath.FromSlash(path)))
-	if path == ".." || strings.HasPrefix(path, "../") {
-		return path
+	object *manifest.Object // represents the file
+
+	kustomization *types.Kustomization
+	merges, json  int  // of its patches, those of patchesStrategicMerge at the beginning, and of patchesJson6902 at the end
+	empty         bool // the file is empty, which kustomize refuses if it is included
+	err           error
+	unknown       []*placedError // fields that kustomize refuses, and that the controller drops when it edits the file
+
+	resources map[string]bool // files that contain objects
+
+	files   []string      // that it names, absolute and without links
+	dirs    []string      // that it includes
+	entries []entryOf     // with which it names them
+	sealed  []sealedFile  // that may be encrypted
+	remote  []remoteEntry // left out
+	flux    bool          // the file holds an object of Flux
+}
+
+// entryOf is a path in a kustomization, and the file or directory at it.
+type entryOf struct {
+	path        string // absolute and without links
+	field, text string
+	at          []any
+}
+
+type sealedFile struct {
+	path, shape string // shape is a name whose extension is the format of the decrypted text
+	env, patch  bool
+}
+
+// remoteEntry is an entry of a kustomization that is not in the repository.
+type remoteEntry struct {
+	in           *manifest.Object
+	pos          manifest.Pos
+	field, entry string
+}
+
+func (e *remoteEntry) String() string {
+	return fmt.Sprintf("%s: %s is left out: only files of the repository are read", e.field, redacted(e.entry))
+}
+
+func redacted(entry string) string {
+	entry, _, _ = strings.Cut(entry, "?")
+	scheme, rest, ok := strings.Cut(entry, "://")
+	if !ok {
+		return entry
 	}
-	return "./" + path
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		rest = "REDACTED@" + rest[at+1:]
+	}
+	return scheme + "://" + rest
+}
+
+type placedError struct {
+	at  manifest.Excerpt
+	err error
+}
+
+func (e *placedError) Error() string { return e.at.Pos.String() + ": " + e.err.Error() }
+
+func (e *placedError) Unwrap() error { return e.err }
+
+// deepestMistake returns the innermost placed error in an error, nil if there is no placed error.
+func deepestMistake(err error) *placedError {
+	var found *placedError
+	for placed, ok := errors.AsType[*placedError](err); ok; placed, ok = errors.AsType[*placedError](placed.err) {
+		found = placed
+	}
+	return found
 }

@@ -9,98 +9,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxcd/pkg/envsubst"
 	goyaml "go.yaml.in/yaml/v2"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-const (
-	substituteMark = manifest.KustomizeGroup + "/substitute"
-	disabled       = "disabled"
-
-	// maxUnset is the limit of variables without a value in an object: each requires another pass over the object.
-	maxUnset = 500
-
-	// maxExpressions and maxNesting limit the recursion of the library. maxSubstituted is the limit, in bytes, of the
-	// result.
-	maxExpressions = 100_000
-	maxNesting     = 100
-	maxSubstituted = 32 << 20
-
-	namePattern = `^[_[:alpha:]][_[:alpha:][:digit:]]*$`
-)
-
-type variables struct {
-	values   map[string]string
-	secret   map[string]bool // that come from a Secret
-	unset    Unset
-	always   bool   // substitute although no variable is known
-	hint     string // why some may be missing
-	open     bool   // a variable without a value may have one in the cluster: keep it as it is written
-	tolerant bool   // also keep it in deciding fields
-	budget   *kustomize.Budget
-}
-
-func newVariables(unset Unset, b *kustomize.Budget) *variables {
-	return &variables{values: map[string]string{}, secret: map[string]bool{}, unset: unset, budget: b}
-}
-
-// set adds variables, and replaces earlier ones. It removes line breaks, as the controller does.
-func (v *variables) set(values map[string]string, secret func(name string) bool) {
-	for name, value := range values {
-		v.values[name] = strings.ReplaceAll(value, "\n", "")
-		v.secret[name] = secret(name)
-	}
-}
-
-// public reports that a variable does not come from a Secret.
-func public(string) bool { return false }
-
-// check returns an error for an invalid name: one such name makes the substitution of every object fail.
-func (v *variables) check() error {
-	for _, name := range slices.Sorted(maps.Keys(v.values)) {
-		if !ValidName(name) {
-			return fmt.Errorf("'%s' var name is invalid, must match '%s'", name, namePattern)
-		}
-	}
-	return nil
-}
-
-// ValidName reports whether a name is a valid name of a variable.
-func ValidName(name string) bool {
-	for i, c := range name {
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return name != ""
-}
-
-func (v *variables) substitutes() bool { return v != nil && (len(v.values) > 0 || v.always) }
-
-type unsetError struct {
-	text, name, hint string
-	path             []any // of the deciding field
-}
-
-func (e *unsetError) Error() string { return e.text }
-
-// Variable returns the name of the variable.
-func (e *unsetError) Variable() string { return e.name }
-
-// Hint explains how to set the variable.
-func (e *unsetError) Hint() string {
-	if e.hint != "" {
-		return e.hint
-	}
-	return finding.SetVariable(e.name) + finding.MakeEmpty
-}
+// maxUnset is the limit of variables without a value in an object: each requires another pass over the object.
+const maxUnset = 500
 
 type substituted struct {
 	content map[string]any
@@ -199,87 +119,115 @@ func parseObject(text string) (map[string]any, error) {
 	return content, nil
 }
 
-// text substitutes the variables in a text. It also returns the names of the used variables.
-func (v *variables) text(ctx context.Context, text string) (string, []string, error) {
-	if err := v.check(); err != nil {
-		return "", nil, err
+// withoutValues substitutes a text with variables that have no value. If the cluster may know them, they stay as they are written;
+// otherwise they are empty, as in the cluster. A variable in a deciding field is an error.
+func (v *variables) withoutValues(ctx context.Context, content map[string]any, text string) (*substituted, string, error) {
+	if err := v.decidedObject(ctx, content); err != nil && !(v.open && v.tolerant) {
+		return nil, "", err
 	}
-	if err := v.bounded(text); err != nil {
-		return "", nil, err
+	s := &substituted{}
+	known := *v
+	known.values = maps.Clone(v.values)
+	out, used, err := known.text(ctx, text)
+	for unset := new(unsetError); len(s.unset) < maxUnset && errors.As(err, &unset); {
+		s.unset = append(s.unset, unset.name)
+		if known.values[unset.name] = ""; v.open {
+			known.values[unset.name] = "${" + unset.name + "}"
+		}
+		out, used, err = known.text(ctx, text)
 	}
-	used := map[string]bool{}
-	missing, size := "", 0
-	out, err := kustomize.Guard(func() (string, error) {
-		return envsubst.Eval(text, func(name string) (string, bool) {
-			value, ok := v.values[name]
-			if size += len(value); size > maxSubstituted {
-				return "", true
+	slices.Sort(s.unset)
+	s.open = v.open && len(s.unset) > 0
+	s.used = slices.DeleteFunc(used, func(name string) bool { return slices.Contains(s.unset, name) })
+	return s, out, err
+}
+
+// decidedObject returns the error of the first variable without a value in a deciding field. For an object that is not Flux's,
+// only its type and metadata count.
+func (v *variables) decidedObject(ctx context.Context, content map[string]any) error {
+	apiVersion, _, _, _ := manifest.Identify(content)
+	group, _, _ := strings.Cut(apiVersion, "/")
+	if !isFluxGroup(group) {
+		content = map[string]any{"apiVersion": content["apiVersion"], "kind": content["kind"], "metadata": content["metadata"]}
+	}
+	for path, value := range manifest.Leaves(content, free) {
+		text, _ := value.(string)
+		if !strings.Contains(text, "$") || !deciding[lastKey(path)] {
+			continue
+		}
+		if _, _, err := v.text(ctx, text); err != nil {
+			if unset, ok := errors.AsType[*unsetError](err); ok {
+				unset.path = path
 			}
-			if ok {
-				used[name] = true
-			} else {
-				missing = name
-			}
-			return value, ok || v.unset == UnsetEmpty
-		})
-	})
-	if ctx.Err() != nil {
-		return "", nil, context.Cause(ctx)
+			return err
+		}
 	}
-	if err == nil && (size > maxSubstituted || len(out) > maxSubstituted) {
-		return "", nil, &endlessError{fmt.Sprintf("variable substitution failed: more than %d MiB", maxSubstituted>>20)}
+	return nil
+}
+
+// deciding lists the fields that determine downloads, names and references: chart, version, URL and so on. The last key of
+// a path counts, except below a key in free.
+var deciding = map[string]bool{
+	"chart": true, "version": true, "url": true, "image": true,
+	"apiVersion": true, "kind": true, "name": true, "namespace": true, "key": true, "valuesKey": true, "serviceAccountName": true,
+	"releaseName": true, "targetNamespace": true, "storageNamespace": true, "namePrefix": true, "nameSuffix": true,
+	"branch": true, "tag": true, "semver": true, "semverFilter": true, "commit": true, "digest": true, "range": true, "pattern": true,
+	"bucketName": true, "endpoint": true, "region": true, "prefix": true, "path": true, "fromPath": true, "toPath": true,
+	"valuesFile": true, "valuesFiles": true, "sparseCheckout": true, "components": true,
+}
+
+var free = map[string]bool{
+	"values": true, "postRenderers": true, "patches": true, "commonMetadata": true, "labels": true, "annotations": true,
+	"substitute": true, "data": true, "stringData": true, "status": true,
+}
+
+func lastKey(path []any) string {
+	for _, step := range slices.Backward(path) {
+		if key, ok := step.(string); ok {
+			return key
+		}
 	}
+	return ""
+}
+
+func ofFlux(o *manifest.Object) bool { return isFluxGroup(o.Group()) }
+
+func isFluxGroup(group string) bool {
+	return strings.HasSuffix(group, "toolkit.fluxcd.io") || manifest.IsFlux1(group)
+}
+
+// shown substitutes the variables in an object for display, without values from Secrets. The arguments are the object, and the
+// part of it that may be shown before the substitution.
+func (v *variables) shown(ctx context.Context, content, shown map[string]any) map[string]any {
+	if !v.substitutes() {
+		return shown
+	}
+	public := &variables{values: maps.Clone(v.values), secret: v.secret, unset: v.unset, always: v.always, open: v.open, tolerant: true, budget: v.budget}
+	for name := range v.secret {
+		if v.secret[name] {
+			public.values[name] = conceal.Hidden
+		}
+	}
+	s, err := public.object(ctx, shown)
 	if err != nil {
-		err = v.failure(err, missing)
+		// An expression fails on the hidden value: hide all texts with variables. Keys are shown as they are written.
+		hidden, _ := unexpanded(content, shown).(map[string]any)
+		return hidden
 	}
-	return out, slices.Sorted(maps.Keys(used)), err
+	return s.content
 }
 
-// failure distinguishes a variable without a value from a mistake in an expression: the library has no error type for it, but
-// looked the variable up last.
-func (v *variables) failure(err error, missing string) error {
-	text := fmt.Sprintf("variable substitution failed: %v", err)
-	if missing != "" && v.unset != UnsetEmpty && strings.HasSuffix(err.Error(), fmt.Sprintf("%q", missing)) {
-		return &unsetError{text: text, name: missing, hint: v.hint}
-	}
-	return &finding.Problem{Text: text, Advice: "write $${ if it is not a variable, or annotate the object with " + substituteMark + ": " + disabled}
-}
-
-// culprit returns the path of the first text in an object that cannot be substituted, nil if each can be alone.
-func (v *variables) culprit(ctx context.Context, content map[string]any) []any {
-	for path, value := range manifest.Leaves(content, nil) {
-		if text, _ := value.(string); strings.Contains(text, "$") {
-			if _, _, err := v.text(ctx, text); err != nil {
-				return path
-			}
+// unexpanded returns the object for display without texts that contain variables.
+func unexpanded(content, shown any) any {
+	return rebuilt(content, []any{shown}, func(v any, at []any) (any, bool) {
+		text, _ := v.(string)
+		list, isList := v.([]any)
+		same, _ := at[0].([]any)
+		if strings.Contains(text, "$") || isList && len(same) != len(list) {
+			return conceal.Hidden, true
 		}
-	}
-	return nil
-}
-
-// bounded returns an error for text that the library would parse without end or expand without limit.
-func (v *variables) bounded(text string) error {
-	longest := 0
-	for _, value := range v.values {
-		longest = max(longest, len(value))
-	}
-	depth, count := 0, 0
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '}' && depth > 0:
-			depth--
-		case strings.HasPrefix(text[i:], "${"):
-			depth++
-			if count++; count > maxExpressions || depth > maxNesting {
-				return &endlessError{"too many variables, or too deeply nested"}
-			}
-			rest := strings.TrimLeft(text[i+2:], "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-			if strings.HasPrefix(rest, "//") && longest*len(text) > 8*maxSubstituted {
-				return &endlessError{"the values are too long to replace in them"}
-			}
-		}
-	}
-	return nil
+		return at[0], isLeaf(v)
+	})
 }
 
 // longName returns the name of an object in the controller's messages.

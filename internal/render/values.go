@@ -1,6 +1,10 @@
 package render
 
-import "github.com/helmsrc/helmsrc/internal/manifest"
+import (
+	"maps"
+
+	"github.com/helmsrc/helmsrc/internal/manifest"
+)
 
 // rebuilt returns a value with replaced parts. f gets each part with the parts at the same place in others. It returns the
 // replacement, or false to replace parts of the part only.
@@ -37,4 +41,16 @@ func isLeaf(v any) bool {
 	_, fields := v.(map[string]any)
 	_, list := v.([]any)
 	return !fields && !list
+}
+
+func copyMap(m map[string]any) map[string]any {
+	c := make(map[string]any, len(m))
+	maps.Copy(c, m)
+	return c
+}
+
+func confide(obj *manifest.Object, content, shown map[string]any) {
+	if texts := manifest.Taints(content, shown); len(texts) > 0 || obj.Tainted() {
+		obj.Confide(texts, shown)
+	}
 }

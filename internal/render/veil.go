@@ -54,17 +54,6 @@ func secretFiles(dir string, k *types.Kustomization, files map[string]bool) {
 	}
 }
 
-// carries reports whether a build may copy values of a Secret to another object.
-func (c *closure) carries() bool {
-	for _, d := range c.dirs {
-		k := d.kustomization
-		if k != nil && len(k.Replacements)+len(k.Vars)+len(k.Generators)+len(k.Transformers) > 0 { //nolint:staticcheck // people still write vars
-			return true
-		}
-	}
-	return false
-}
-
 func (v *veil) overKustomization(file string, k *types.Kustomization) (*types.Kustomization, error) {
 	if v == nil {
 		return k, nil
