@@ -212,12 +212,6 @@ func digestsOf(sources map[string]*Result) []string {
 	return list
 }
 
-// generatedArtifacts holds the artifacts of a generator, and the error that ended their generation.
-type generatedArtifacts struct {
-	artifacts []generate.Artifact
-	err       error
-}
-
 // generated builds the artifacts of a generator, once per run.
 func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sources map[string]*Result) (*generatedArtifacts, error) {
 	return r.outputs.Do(ctx, keyOf(adm), func() (*generatedArtifacts, error) {

@@ -56,6 +56,14 @@ func storageFailure(err error, otherwise status.Reason) error {
 	return otherwise.Wrap(err)
 }
 
+// alteredArtifact returns the error of a stored artifact whose bytes have changed.
+func alteredArtifact(path string, err error) error {
+	return &finding.Problem{
+		Code: finding.ArtifactAltered, Class: finding.Untrusted, Text: fmt.Sprintf("failed to verify integrity of artifact %s: %v", path, err),
+		Advice: "the next 'helmsrc fetch' fetches it again", Err: err,
+	}
+}
+
 // Failures to store an artifact, in Flux's words.
 const (
 	unsavedIndex = "unable to save artifact to storage"

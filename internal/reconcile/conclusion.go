@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -136,17 +135,5 @@ func (p *reconciliation) finish() *Result {
 		p.debugf("status: %v", err)
 	}
 	p.result.Status = p.adm.Object.VeilStatus(m)
-	return p.result
-}
-
-// static returns the result of an object that by design has no status.
-func (p *reconciliation) static(ctx context.Context) *Result {
-	p.result.State = Static
-	p.status = noStatus()
-	p.result.Status = map[string]any{}
-	if err := p.chooseAndFetch(ctx); err != nil {
-		p.result.State = Failed
-		p.result.Failure = status.AsFailure(err)
-	}
 	return p.result
 }

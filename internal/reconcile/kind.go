@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -117,47 +116,6 @@ func (k *kind) events(prev status.Previous, out status.Outcome) []status.Event {
 	}
 	return status.Events(prev, out)
 }
-
-// objectSteps is the part of a reconciliation that differs by kind. Its methods fill
-// the reconciliation that they were created with.
-type objectSteps interface {
-	// choose resolves the spec to a revision or version, and verifies it if the spec requires
-	// that. It downloads an archive only if the resolution needs it. It returns the remaining
-	// work, nil if nothing remains. Its error becomes the outcome's failure.
-	choose(ctx context.Context) (*remainder, error)
-}
-
-// chartProvider and treeProvider are the steps of objects that provide charts or trees to other objects after their
-// reconciliation. The returned values stay valid until the run ends. Both may be called by several goroutines at once.
-type (
-	chartProvider interface {
-		charts(ctx context.Context, w *remarks) (charts, error)
-	}
-	treeProvider interface {
-		tree(ctx context.Context) (*sourceTree, error)
-	}
-)
-
-// remainder is the remaining work for an object whose spec is resolved. A run
-// calls one of the two functions.
-type remainder struct {
-	// compare reports the status that a controller would set before it fetches. Nothing is stored.
-	compare func(ctx context.Context) error
-	// fetch downloads the selected artifact into storage.
-	fetch func(ctx context.Context) error
-}
-
-// commonStatus is the part of a status that all kinds have. URLs are computed when it is
-// printed, and are never recorded.
-type commonStatus struct {
-	observedGeneration int64
-	conditions         []metav1.Condition
-	artifact           *meta.Artifact
-	url                string // not of all kinds
-	handled            string // lastHandledReconcileAt
-}
-
-func noStatus() commonStatus { return commonStatus{observedGeneration: -1} }
 
 // Table lists kinds, sources first.
 type Table []*kind

@@ -91,9 +91,3 @@ func HasNoStatus(obj *manifest.Object) bool {
 	adm, err := admission.Admit(obj)
 	return err == nil && k.parts(adm.Typed).static
 }
-
-// chartSources returns the kinds of sources that a HelmChart can have. An
-// OCIRepository is a source of HelmReleases only.
-func chartSources() []string {
-	return []string{sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.BucketKind}
-}

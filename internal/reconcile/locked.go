@@ -82,13 +82,6 @@ func (j *Judgement) Err() error {
 // Failure returns an error of a judgement as the failure of an object in a run.
 func (j *Judgement) Failure(err error) *status.Failure { return status.AsFailure(err) }
 
-// Finding returns an error of a judgement as a finding.
-func (j *Judgement) Finding(err error) finding.Finding {
-	r := &Result{Object: j.Object, State: Failed, Failure: j.Failure(err)}
-	f, _ := r.FailureFinding()
-	return f
-}
-
 // Judge looks up the entry of an object and compares it. It returns false for objects that are not locked: those that
 // select no version, have no source, or are suspended.
 func (l *Locked) Judge(inv *inventory.Inventory, adm *admission.Admitted) (*Judgement, bool) {
@@ -183,6 +176,12 @@ func (l *Locked) wantedChart(inv *inventory.Inventory, adm *admission.Admitted, 
 		}
 	}
 	return w, p, true, nil
+}
+
+// chartSources returns the kinds of sources that a HelmChart can have. An
+// OCIRepository is a source of HelmReleases only.
+func chartSources() []string {
+	return []string{sourcev1.HelmRepositoryKind, sourcev1.GitRepositoryKind, sourcev1.BucketKind}
 }
 
 // unlockedRevision is the revision of a source without a matching entry.
@@ -316,43 +315,6 @@ func moved(what string, differences ...lock.Difference) error {
 // otherThanLocked returns the error of a source whose content differs from the lock. A retry would not help.
 func otherThanLocked(code finding.Code, text string, err error) error {
 	return &finding.Problem{Code: code, Class: finding.Untrusted | finding.Lasting, Text: text, Advice: finding.AcceptMoved, Err: err}
-}
-
-// takeEntry looks up the entry of the object. It returns an error if the mode requires a matching entry and there is no such entry.
-func (p *reconciliation) takeEntry() error {
-	l := p.r.o.Locked
-	if l == nil || p.r.o.List {
-		return nil
-	}
-	j, ok := l.Judge(p.r.inventory, p.adm)
-	if !ok {
-		return nil
-	}
-	if err := j.Err(); err != nil {
-		if l.Mode == LockedFirst {
-			return nil
-		}
-		return err
-	}
-	p.wanted = j.Wanted
-	if l.Mode == LockedAsked {
-		p.asked = j.Entry
-	} else {
-		p.locked = j.Entry
-	}
-	return nil
-}
-
-// lockedVersion returns the version in the matching entry of a lock, "" without such an entry.
-func (p *reconciliation) lockedVersion() string {
-	if p.r.o.Locked == nil {
-		return ""
-	}
-	j, ok := p.r.o.Locked.Judge(p.r.inventory, p.adm)
-	if !ok || !j.Fits() {
-		return ""
-	}
-	return cmp.Or(j.Entry.Version, j.Entry.Tag)
 }
 
 // defaultTag is the tag of an OCIRepository without spec.ref.

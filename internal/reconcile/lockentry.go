@@ -34,6 +34,13 @@ func (l *Locked) Entry(inv *inventory.Inventory, r *Result) (*lock.Entry, error)
 	return e, nil
 }
 
+// Finding returns an error of a judgement as a finding.
+func (j *Judgement) Finding(err error) finding.Finding {
+	r := &Result{Object: j.Object, State: Failed, Failure: j.Failure(err)}
+	f, _ := r.FailureFinding()
+	return f
+}
+
 // entryOf returns an entry without the name of its object.
 func entryOf(w lock.Wanted, r *Result) *lock.Entry {
 	pin := r.Pin
@@ -122,6 +129,43 @@ func (l *Locked) gone(err error) error {
 	failure := *status.AsFailure(err)
 	failure.Err = finding.WithHint(failure.Err, l.File+finding.MayBeDeleted)
 	return &failure
+}
+
+// takeEntry looks up the entry of the object. It returns an error if the mode requires a matching entry and there is no such entry.
+func (p *reconciliation) takeEntry() error {
+	l := p.r.o.Locked
+	if l == nil || p.r.o.List {
+		return nil
+	}
+	j, ok := l.Judge(p.r.inventory, p.adm)
+	if !ok {
+		return nil
+	}
+	if err := j.Err(); err != nil {
+		if l.Mode == LockedFirst {
+			return nil
+		}
+		return err
+	}
+	p.wanted = j.Wanted
+	if l.Mode == LockedAsked {
+		p.asked = j.Entry
+	} else {
+		p.locked = j.Entry
+	}
+	return nil
+}
+
+// lockedVersion returns the version in the matching entry of a lock, "" without such an entry.
+func (p *reconciliation) lockedVersion() string {
+	if p.r.o.Locked == nil {
+		return ""
+	}
+	j, ok := p.r.o.Locked.Judge(p.r.inventory, p.adm)
+	if !ok || !j.Fits() {
+		return ""
+	}
+	return cmp.Or(j.Entry.Version, j.Entry.Tag)
 }
 
 // compareEntry returns an error if the source's current content differs from the lock, or is missing.

@@ -310,16 +310,6 @@ func (p *operatedReconciliation) forgiveSecret(part *values.Part) bool {
 	return false
 }
 
-// Composed holds values and their origins.
-type Composed struct {
-	Values  map[string]any
-	Origins *values.Origins
-}
-
-// Composed returns the values of a HelmRelease of Flux 1, including those from its chart and from URLs, without those of missing
-// Secrets if they may be missing. It returns nil for other objects, and if the values could not be composed.
-func (r *Result) Composed() *Composed { return r.composed }
-
 // readers returns the functions that read values outside of manifests.
 func (p *operatedReconciliation) readers(ctx context.Context) inventory.OperatedReaders {
 	return inventory.OperatedReaders{

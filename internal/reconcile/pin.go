@@ -61,7 +61,12 @@ type DependencyPin struct {
 	Pin        Pin    `json:"pin"`
 }
 
-func (p *reconciliation) pinTo(pin Pin) { p.result.Pin = &pin }
+// Resolution is the published chart that an object resolves to.
+type Resolution struct {
+	Chart, Constraint, Version string
+	URL                        string // redacted
+	Digest                     string
+}
 
 func (r *Resolution) take(pin Pin) {
 	r.Version = cmp.Or(pin.Version, pin.Manifest)

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,6 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/inventory"
@@ -280,17 +278,6 @@ func WriteChart(w io.Writer, st *store.Store, artifact, version string, schemas 
 
 // maxWritten is the limit, in bytes, of a chart that is written for helm. The chart has passed other limits before.
 const maxWritten = 100 << 20
-
-// finishedBefore returns the result from an earlier part of the run, nil without one or if the object has changed.
-func (r *Reconciler) finishedBefore(adm *admission.Admitted) *Result {
-	before := r.o.Finished[keyOf(adm)]
-	if before == nil || before.State == Interrupted || !reflect.DeepEqual(before.Object.Object.Content, adm.Object.Content) {
-		return nil
-	}
-	again := *before
-	again.Object = adm
-	return &again
-}
 
 // Unpacked unpacks the stored artifact of an object into a directory that is removed when the reconciler is closed.
 func (r *Reconciler) Unpacked(ctx context.Context, result *Result) (string, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -17,61 +18,46 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
-	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// reconciliation is the reconciliation of one object from spec to status. The Reconciler creates
-// one for each object of a run. Only the goroutine that created it uses it, except for its
-// warnings while dependencies are fetched. It ends with the object's Result.
-type reconciliation struct {
-	r *Reconciler
-	subject
-	memory
-	// locked is the entry of a lock that determines the version; asked is the entry whose version is requested from the source and
-	// compared with its answer. Each is nil without such an entry; wanted holds the requirements of the object.
-	locked, asked *lock.Entry
-	wanted        lock.Wanted
-
-	steps    objectSteps
-	status   commonStatus // of the object, not complete before the end
-	out      status.Outcome
-	result   *Result
-	*remarks // of the result
+// finished returns the result of an object. If the run ended while another goroutine was
+// reconciling it, it waits: that reconciliation ends too, and has the document.
+func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Result {
+	result := r.result(ctx, adm)
+	if result.State == Interrupted && result.Failure == nil {
+		result = r.result(context.WithoutCancel(ctx), adm)
+	}
+	return result
 }
 
-// subject is the object of a reconciliation. It does not change, except for the status of
-// typed.
-type subject struct {
-	kind  *kind
-	adm   *admission.Admitted
-	key   store.Key
-	typed any // a copy whose status this run works on
+// result reconciles an object, or waits for the goroutine that does so.
+func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Result {
+	result, err := r.results.Do(ctx, keyOf(adm), func() (*Result, error) {
+		r.progress.Started(adm)
+		result := r.finishedBefore(adm)
+		if result == nil {
+			result = r.reconcile(ctx, adm)
+		}
+		r.progress.Finished(result)
+		return result, nil
+	})
+	if err != nil { // ctx ended while another goroutine reconciled it
+		return &Result{Object: adm, State: Interrupted}
+	}
+	return result
 }
 
-// memory is the state of an object that earlier runs recorded, and that this run will
-// record. It is read when the object is locked, and corrected by the state of the storage.
-type memory struct {
-	prev        status.Previous
-	remembered  *store.Record       // nil without a record
-	fingerprint string              // of the artifact that is in storage
-	tag         helmrepo.Tag        // at its source, "" if unknown
-	chart       store.ReleasedChart // of a release; its fingerprint is that of the artifact
-	rebuild     bool                // a new requestedAt, or --refresh: reuse nothing
-}
-
-// reusable reports whether the stored artifact is the one that this run would build.
-func (m *memory) reusable(fingerprint string) bool {
-	return !m.rebuild && m.stored() != nil && m.fingerprint == fingerprint
-}
-
-// stored returns the artifact of earlier runs that is still in storage, or nil.
-func (m *memory) stored() *meta.Artifact {
-	if m.prev.Disappeared {
+// finishedBefore returns the result from an earlier part of the run, nil without one or if the object has changed.
+func (r *Reconciler) finishedBefore(adm *admission.Admitted) *Result {
+	before := r.o.Finished[keyOf(adm)]
+	if before == nil || before.State == Interrupted || !reflect.DeepEqual(before.Object.Object.Content, adm.Object.Content) {
 		return nil
 	}
-	return m.prev.Artifact
+	again := *before
+	again.Object = adm
+	return &again
 }
 
 // reconcile reconciles one object. It always returns a result: a panic in one
@@ -155,12 +141,6 @@ func (r *Reconciler) begin(adm *admission.Admitted, result *Result) (*reconcilia
 	p.out.Generation = generationOf(p.typed)
 	p.steps = k.begin(p)
 	return p, nil
-}
-
-// fullStatus returns the status of the object with all its fields, as far as they are set.
-func (p *reconciliation) fullStatus() any {
-	p.kind.save(p.typed, p.status)
-	return p.kind.parts(p.typed).status
 }
 
 // restore sets a recorded status as the object's. Fields that are not recorded keep their values.
@@ -317,6 +297,18 @@ func (p *reconciliation) suspended() *Result {
 	return p.finish()
 }
 
+// static returns the result of an object that by design has no status.
+func (p *reconciliation) static(ctx context.Context) *Result {
+	p.result.State = Static
+	p.status = noStatus()
+	p.result.Status = map[string]any{}
+	if err := p.chooseAndFetch(ctx); err != nil {
+		p.result.State = Failed
+		p.result.Failure = status.AsFailure(err)
+	}
+	return p.result
+}
+
 func (p *reconciliation) recallChart() { p.result.noteChart(p.remembered.Chart) }
 
 // inputStatus returns the status in the input, else the API's default.
@@ -342,6 +334,8 @@ func (p *reconciliation) typedStatus(given map[string]any) commonStatus {
 	s.artifact = nil
 	return s
 }
+
+func (p *reconciliation) pinTo(pin Pin) { p.result.Pin = &pin }
 
 // storing creates an artifact of the object, which write fills and commits.
 func (p *reconciliation) storing(write func(*store.Pending) error) error {

@@ -62,6 +62,12 @@ func (p *reconciliation) statusWithoutURLs() ([]byte, error) {
 	return json.Marshal(p.adm.Object.VeilStatus(fields))
 }
 
+// fullStatus returns the status of the object with all its fields, as far as they are set.
+func (p *reconciliation) fullStatus() any {
+	p.kind.save(p.typed, p.status)
+	return p.kind.parts(p.typed).status
+}
+
 type addresses struct {
 	directory  string
 	advertised string // see Options.AdvertisedAddress

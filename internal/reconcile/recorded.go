@@ -210,11 +210,3 @@ func storedError(artifact *meta.Artifact, err error) error {
 	}
 	return finding.WithCode(finding.Storage, err)
 }
-
-// alteredArtifact returns the error of a stored artifact whose bytes have changed.
-func alteredArtifact(path string, err error) error {
-	return &finding.Problem{
-		Code: finding.ArtifactAltered, Class: finding.Untrusted, Text: fmt.Sprintf("failed to verify integrity of artifact %s: %v", path, err),
-		Advice: "the next 'helmsrc fetch' fetches it again", Err: err,
-	}
-}

@@ -1,12 +1,14 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -16,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/validate"
+	"github.com/helmsrc/helmsrc/internal/values"
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
@@ -86,13 +89,6 @@ type Result struct {
 	whole func() (*Result, error) // of an outline
 }
 
-// Resolution is the published chart that an object resolves to.
-type Resolution struct {
-	Chart, Constraint, Version string
-	URL                        string // redacted
-	Digest                     string
-}
-
 // Message returns the state as text: the failure's message, the summary or the message of the Ready condition.
 func (r *Result) Message() string {
 	if r.Failure != nil {
@@ -106,6 +102,46 @@ func (r *Result) Message() string {
 	}
 	return ""
 }
+
+// objectSteps is the part of a reconciliation that differs by kind. Its methods fill
+// the reconciliation that they were created with.
+type objectSteps interface {
+	// choose resolves the spec to a revision or version, and verifies it if the spec requires
+	// that. It downloads an archive only if the resolution needs it. It returns the remaining
+	// work, nil if nothing remains. Its error becomes the outcome's failure.
+	choose(ctx context.Context) (*remainder, error)
+}
+
+// remainder is the remaining work for an object whose spec is resolved. A run
+// calls one of the two functions.
+type remainder struct {
+	// compare reports the status that a controller would set before it fetches. Nothing is stored.
+	compare func(ctx context.Context) error
+	// fetch downloads the selected artifact into storage.
+	fetch func(ctx context.Context) error
+}
+
+// commonStatus is the part of a status that all kinds have. URLs are computed when it is
+// printed, and are never recorded.
+type commonStatus struct {
+	observedGeneration int64
+	conditions         []metav1.Condition
+	artifact           *meta.Artifact
+	url                string // not of all kinds
+	handled            string // lastHandledReconcileAt
+}
+
+func noStatus() commonStatus { return commonStatus{observedGeneration: -1} }
+
+// Composed holds values and their origins.
+type Composed struct {
+	Values  map[string]any
+	Origins *values.Origins
+}
+
+// Composed returns the values of a HelmRelease of Flux 1, including those from its chart and from URLs, without those of missing
+// Secrets if they may be missing. It returns nil for other objects, and if the values could not be composed.
+func (r *Result) Composed() *Composed { return r.composed }
 
 // Class is the class of a failure, which determines the exit code.
 type Class int

@@ -54,14 +54,6 @@ func (c *Connections) Registry(url string, plain bool, o Options) (*oci.Namespac
 	return c.registries.Namespace(url, oci.Options{Logins: auth.NewAmbient(own), Insecure: plain, Write: true})
 }
 
-func (c *Connections) newFile() (*blob.File, error) {
-	dir, err := c.downloads.Dir()
-	if err != nil {
-		return nil, err
-	}
-	return blob.Create(dir)
-}
-
 // Close ends the connections and removes the downloaded files.
 func (c *Connections) Close() error {
 	c.registries.CloseIdleConnections()

@@ -17,6 +17,17 @@ import (
 // Artifact returns the object's artifact in storage, or nil.
 func (r *Result) Artifact() *meta.Artifact { return r.common.artifact }
 
+// chartProvider and treeProvider are the steps of objects that provide charts or trees to other objects after their
+// reconciliation. The returned values stay valid until the run ends. Both may be called by several goroutines at once.
+type (
+	chartProvider interface {
+		charts(ctx context.Context, w *remarks) (charts, error)
+	}
+	treeProvider interface {
+		tree(ctx context.Context) (*sourceTree, error)
+	}
+)
+
 // charts returns the published charts of an object. Its error has a reason: the object is of another kind, or
 // was never fetched. The object need not be ready: a repository that is down still provides its stored index.
 func (r *Result) charts(ctx context.Context, w *remarks) (charts, error) {

@@ -4,9 +4,10 @@
 package reconcile
 
 import (
-	"context"
 	"net/http"
 	"time"
+
+	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
@@ -15,9 +16,13 @@ import (
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
+	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
+	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 	"github.com/helmsrc/helmsrc/internal/verify"
@@ -53,6 +58,12 @@ type Reconciler struct {
 	temp    store.Scratch // for files that are removed when the run ends
 }
 
+// generatedArtifacts holds the artifacts of a generator, and the error that ended their generation.
+type generatedArtifacts struct {
+	artifacts []generate.Artifact
+	err       error
+}
+
 // Connections holds the clients, downloads and answers that the reconcilers of one command share, for all clusters.
 // Answers are kept by identity. [Connect] returns them; Close ends them. They may be used by several goroutines at once.
 type Connections struct {
@@ -80,29 +91,62 @@ type Connections struct {
 	files     closers       // of indexes
 }
 
-// finished returns the result of an object. If the run ended while another goroutine was
-// reconciling it, it waits: that reconciliation ends too, and has the document.
-func (r *Reconciler) finished(ctx context.Context, adm *admission.Admitted) *Result {
-	result := r.result(ctx, adm)
-	if result.State == Interrupted && result.Failure == nil {
-		result = r.result(context.WithoutCancel(ctx), adm)
+func (c *Connections) newFile() (*blob.File, error) {
+	dir, err := c.downloads.Dir()
+	if err != nil {
+		return nil, err
 	}
-	return result
+	return blob.Create(dir)
 }
 
-// result reconciles an object, or waits for the goroutine that does so.
-func (r *Reconciler) result(ctx context.Context, adm *admission.Admitted) *Result {
-	result, err := r.results.Do(ctx, keyOf(adm), func() (*Result, error) {
-		r.progress.Started(adm)
-		result := r.finishedBefore(adm)
-		if result == nil {
-			result = r.reconcile(ctx, adm)
-		}
-		r.progress.Finished(result)
-		return result, nil
-	})
-	if err != nil { // ctx ended while another goroutine reconciled it
-		return &Result{Object: adm, State: Interrupted}
+// reconciliation is the reconciliation of one object from spec to status. The Reconciler creates
+// one for each object of a run. Only the goroutine that created it uses it, except for its
+// warnings while dependencies are fetched. It ends with the object's Result.
+type reconciliation struct {
+	r *Reconciler
+	subject
+	memory
+	// locked is the entry of a lock that determines the version; asked is the entry whose version is requested from the source and
+	// compared with its answer. Each is nil without such an entry; wanted holds the requirements of the object.
+	locked, asked *lock.Entry
+	wanted        lock.Wanted
+
+	steps    objectSteps
+	status   commonStatus // of the object, not complete before the end
+	out      status.Outcome
+	result   *Result
+	*remarks // of the result
+}
+
+// subject is the object of a reconciliation. It does not change, except for the status of
+// typed.
+type subject struct {
+	kind  *kind
+	adm   *admission.Admitted
+	key   store.Key
+	typed any // a copy whose status this run works on
+}
+
+// memory is the state of an object that earlier runs recorded, and that this run will
+// record. It is read when the object is locked, and corrected by the state of the storage.
+type memory struct {
+	prev        status.Previous
+	remembered  *store.Record       // nil without a record
+	fingerprint string              // of the artifact that is in storage
+	tag         helmrepo.Tag        // at its source, "" if unknown
+	chart       store.ReleasedChart // of a release; its fingerprint is that of the artifact
+	rebuild     bool                // a new requestedAt, or --refresh: reuse nothing
+}
+
+// reusable reports whether the stored artifact is the one that this run would build.
+func (m *memory) reusable(fingerprint string) bool {
+	return !m.rebuild && m.stored() != nil && m.fingerprint == fingerprint
+}
+
+// stored returns the artifact of earlier runs that is still in storage, or nil.
+func (m *memory) stored() *meta.Artifact {
+	if m.prev.Disappeared {
+		return nil
 	}
-	return result
+	return m.prev.Artifact
 }
