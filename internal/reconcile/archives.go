@@ -43,6 +43,14 @@ func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.
 	return archive, nil
 }
 
+func (c *resolvedChart) otherBytes(err error) error {
+	var mismatch *digest.MismatchError
+	if !c.locked || !errors.As(err, &mismatch) {
+		return err
+	}
+	return notLockedBytes(fmt.Sprintf("archive '%s'", c.file), mismatch)
+}
+
 // carry passes a chart and its provenance file to the carrier. An offline run only looks up the provenance file.
 func (r *Reconciler) carry(ctx context.Context, chosen *resolvedChart, archive *blob.Blob) error {
 	if r.o.Carry == nil || chosen.local {
@@ -109,17 +117,4 @@ func (r *Reconciler) keptProvenance(chosen *resolvedChart) (content []byte, ok b
 	}
 	_, ok = r.cache.Answer(chosen.key.Scope, cachedProvenance, chosen.provenanceName(), &content)
 	return content, ok
-}
-
-// provenanceName is equal for equal archives of one source, and equal manifests of a registry.
-func (c *resolvedChart) provenanceName() string {
-	return c.file + " " + c.key.Digest.String() + " " + c.Manifest
-}
-
-// shown returns the name of an archive in messages.
-func (c *resolvedChart) shown() string {
-	if c.Source == PinRegistry {
-		return c.URL
-	}
-	return c.Chart + " " + c.Version + " of " + c.repository
 }

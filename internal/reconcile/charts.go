@@ -64,6 +64,19 @@ type resolvedChart struct {
 	remote func() (*remote.Repository, error)
 }
 
+// provenanceName is equal for equal archives of one source, and equal manifests of a registry.
+func (c *resolvedChart) provenanceName() string {
+	return c.file + " " + c.key.Digest.String() + " " + c.Manifest
+}
+
+// shown returns the name of an archive in messages.
+func (c *resolvedChart) shown() string {
+	if c.Source == PinRegistry {
+		return c.URL
+	}
+	return c.Chart + " " + c.Version + " of " + c.repository
+}
+
 type downloadError struct {
 	version string
 	err     error

@@ -95,25 +95,6 @@ func (c *indexCharts) published(ctx context.Context, w *remarks, name string) ([
 	return candidates, nil
 }
 
-// readAgain scans an index again, without the cached positions.
-func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
-	return r.indexes.Do(ctx, repo.identity+" again", func() (*indexFile, error) {
-		again := *file
-		again.cached = false // rescan verifies the digest
-		var err error
-		if again.offsets, err = rescan(file.file, file.size, file.digest); err == nil {
-			return &again, nil
-		}
-		if file.cached {
-			r.discardAltered(err)
-		}
-		if r.o.Offline {
-			return nil, indexFailure(r.missing("the index of " + repo.location))
-		}
-		return r.downloadIndex(ctx, repo, "")
-	})
-}
-
 func (c *indexCharts) resolved(ctx context.Context, name string, chosen resolve.Candidate) *resolvedChart {
 	_, local := c.repo.indexed.(*helmrepo.Directory)
 	found := &resolvedChart{
@@ -217,6 +198,18 @@ func (c *indexCharts) urlOf(ref string) string {
 
 func referenceFailure(err error) error {
 	return status.InvalidChartReference.Wrap(fmt.Errorf("failed to get chart version for remote reference: %w", err))
+}
+
+// chartsOf returns the charts of a repository that has no artifact. If it has an index, the first caller reads it, once per run.
+func (r *Reconciler) chartsOf(ctx context.Context, repo *repository) (charts, error) {
+	if repo.registry != nil {
+		return &registryCharts{r, repo}, nil
+	}
+	file, err := r.sharedIndex(ctx, repo)
+	if err != nil {
+		return nil, err
+	}
+	return &indexCharts{r: r, repo: repo, file: file}, nil
 }
 
 // rememberedIndex returns the index that an earlier run stored for a

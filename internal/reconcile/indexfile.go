@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,25 +10,144 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
 	"github.com/helmsrc/helmsrc/internal/index"
+	"github.com/helmsrc/helmsrc/internal/status"
 )
 
-// indexFile is an index on disk and the positions from the one scan of it. It stays open for the
-// rest of the run: each chart of the repository reads its part. It does not change.
-type indexFile struct {
-	offsets *index.Offsets
-	digest  digest.Digest // of the bytes
-	tag     helmrepo.Tag
-	file    io.ReaderAt
-	size    int64
-	cached  bool // file is in the cache: a copy must be compared with the digest
+// keptIndex holds the data that the cache has for an index besides its bytes.
+type keptIndex struct {
+	Tag helmrepo.Tag `json:"tag,omitempty"`
 }
 
-func (f *indexFile) open() *index.Index { return index.Open(f.file, f.offsets) }
+// readIndex returns the index of a repository. If the server sends tags, the cached index is used unless the server has a newer one;
+// an offline run does not ask the server. Otherwise the index is downloaded. If the server's index still has the tag known, the
+// error is [helmrepo.ErrNotModified]; all other errors have a reason.
+func (r *Reconciler) readIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
+	_, server := repo.indexed.(*helmrepo.Repository)
+	if server && known != "" && r.o.Offline {
+		return nil, helmrepo.ErrNotModified
+	}
+	if !server || known != "" {
+		return r.downloadIndex(ctx, repo, known)
+	}
+	var kept keptIndex
+	d, found := r.cache.Answer(repo.scope, cachedIndex, "", &kept)
+	found = found && (kept.Tag != "" || r.o.Offline) && r.cache.Holds(repo.scope, d)
+	if found && !r.o.Offline {
+		if file, err := r.downloadIndex(ctx, repo, kept.Tag); !errors.Is(err, helmrepo.ErrNotModified) {
+			return file, err
+		}
+	}
+	missing := "the index of "
+	if found {
+		if file := r.indexInCache(repo, d); file != nil {
+			file.tag = kept.Tag
+			return file, nil
+		}
+		missing = "an undamaged index of "
+	}
+	if r.o.Offline {
+		return nil, indexFailure(r.missing(missing + repo.location))
+	}
+	return r.downloadIndex(ctx, repo, "")
+}
 
-func sectionOf(r io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(r, 0, size) }
+// sharedIndex returns the index of a repository that is only the source of other objects.
+// It is downloaded once per run, and is not stored as an artifact.
+func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexFile, error) {
+	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.readIndex(ctx, repo, "") })
+}
+
+// indexInCache opens an index in the cache, and returns nil if it is damaged. If the positions of its charts are known, it reads only
+// them: later reads of other parts verify the digest.
+func (r *Reconciler) indexInCache(repo *repository, d digest.Digest) *indexFile {
+	view, size, ok := r.cache.View(repo.scope, d)
+	if !ok {
+		return nil
+	}
+	if size > r.o.IndexMax {
+		_ = view.Close()
+		return nil
+	}
+	offsets, ok := r.positions(repo, d, size)
+	if !ok {
+		var err error
+		if offsets, err = rescan(view, size, d); err != nil {
+			_ = view.Close()
+			r.discardAltered(err)
+			return nil
+		}
+		r.keepPositions(repo, d, offsets)
+	}
+	r.files.add(view)
+	return &indexFile{offsets: offsets, digest: d, file: view, size: size, cached: true}
+}
+
+// discardAltered removes an entry from the cache if err reports that its bytes do not match its digest.
+func (r *Reconciler) discardAltered(err error) {
+	if altered, ok := errors.AsType[*digest.MismatchError](err); ok {
+		r.cache.Discard(altered.Want)
+	}
+}
+
+// downloadIndex downloads the index into a temporary file that stays open until the run closes its connections, and caches it. Its
+// error has a reason: the server, the index or this machine may have failed.
+func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known helmrepo.Tag) (*indexFile, error) {
+	dst, err := r.newFile()
+	if err != nil {
+		return nil, status.DirectoryCreationFailed.Wrap(err)
+	}
+	file, err := r.downloadTo(ctx, dst, repo, known)
+	if err != nil {
+		_ = dst.Close() // the file is not used
+		return nil, err
+	}
+	r.files.add(dst)
+	return file, nil
+}
+
+func (r *Reconciler) downloadTo(ctx context.Context, dst *blob.File, repo *repository, known helmrepo.Tag) (*indexFile, error) {
+	sink := &fetch.WatchedSink{Sink: dst}
+	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
+	switch {
+	case errors.Is(err, helmrepo.ErrNotModified):
+		return nil, err
+	case err != nil && sink.Err != nil:
+		return nil, unsaved(unsavedIndex, sink.Err)
+	case err != nil:
+		return nil, indexFailure(err)
+	}
+	if err := offsets.Check(dst); err != nil {
+		return nil, invalidIndex(err)
+	}
+	if r.cache != nil && repo.scope.Source != "" {
+		scope := repo.scope
+		scope.Item = "index.yaml"
+		r.cache.Keep(scope, dst.Digest(), dst.Size(), dst.Section())
+		r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
+		r.keepPositions(repo, dst.Digest(), offsets)
+	}
+	return &indexFile{offsets: offsets, tag: tag, digest: dst.Digest(), file: dst, size: dst.Size()}, nil
+}
+
+func indexFailure(err error) error {
+	if invalid, ok := errors.AsType[*helmrepo.IndexError](err); ok {
+		return invalidIndex(invalid.Err)
+	}
+	err = fmt.Errorf("failed to fetch Helm repository index: failed to cache index to temporary file: %w", err)
+	if fetch.AuthFailure(err) {
+		return status.AuthenticationFailed.Wrap(err)
+	}
+	return status.Failed.Wrap(err)
+}
+
+func invalidIndex(err error) error {
+	return status.IndexationFailed.Wrap(fmt.Errorf("failed to load Helm repository from index YAML: failed to load index: %w", err))
+}
 
 func (r *Reconciler) storedIndexFile(ctx context.Context, object *admission.Admitted, artifact *meta.Artifact) (*indexFile, error) {
 	file, err := r.store.OpenArtifact(artifact.Path)
@@ -60,10 +180,23 @@ func (r *Reconciler) storedOffsets(ctx context.Context, object *admission.Admitt
 	return offsets, err
 }
 
-// sharedIndex returns the index of a repository that is only the source of other objects.
-// It is downloaded once per run, and is not stored as an artifact.
-func (r *Reconciler) sharedIndex(ctx context.Context, repo *repository) (*indexFile, error) {
-	return r.indexes.Do(ctx, repo.identity, func() (*indexFile, error) { return r.readIndex(ctx, repo, "") })
+// readAgain scans an index again, without the cached positions.
+func (r *Reconciler) readAgain(ctx context.Context, repo *repository, file *indexFile) (*indexFile, error) {
+	return r.indexes.Do(ctx, repo.identity+" again", func() (*indexFile, error) {
+		again := *file
+		again.cached = false // rescan verifies the digest
+		var err error
+		if again.offsets, err = rescan(file.file, file.size, file.digest); err == nil {
+			return &again, nil
+		}
+		if file.cached {
+			r.discardAltered(err)
+		}
+		if r.o.Offline {
+			return nil, indexFailure(r.missing("the index of " + repo.location))
+		}
+		return r.downloadIndex(ctx, repo, "")
+	})
 }
 
 // rescan scans an index and verifies its digest.

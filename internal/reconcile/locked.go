@@ -12,6 +12,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
+	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
@@ -315,6 +316,11 @@ func moved(what string, differences ...lock.Difference) error {
 // otherThanLocked returns the error of a source whose content differs from the lock. A retry would not help.
 func otherThanLocked(code finding.Code, text string, err error) error {
 	return &finding.Problem{Code: code, Class: finding.Untrusted | finding.Lasting, Text: text, Advice: finding.AcceptMoved, Err: err}
+}
+
+// notLockedBytes returns the error of fetched bytes whose digest differs from the lock.
+func notLockedBytes(what string, mismatch *digest.MismatchError) error {
+	return otherThanLocked(finding.DigestMismatch, what+" is not the one that is locked: "+mismatch.Error(), mismatch)
 }
 
 // defaultTag is the tag of an OCIRepository without spec.ref.

@@ -3,8 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -149,19 +147,6 @@ func (c *exactCharts) choose(ctx context.Context, w *remarks, name, _ string) (*
 	}
 	found.Digest, found.locked, found.key.Digest = c.entry.Digest, true, digest.Digest(c.entry.Digest)
 	return found, nil
-}
-
-func (c *resolvedChart) otherBytes(err error) error {
-	var mismatch *digest.MismatchError
-	if !c.locked || !errors.As(err, &mismatch) {
-		return err
-	}
-	return notLockedBytes(fmt.Sprintf("archive '%s'", c.file), mismatch)
-}
-
-// notLockedBytes returns the error of fetched bytes whose digest differs from the lock.
-func notLockedBytes(what string, mismatch *digest.MismatchError) error {
-	return otherThanLocked(finding.DigestMismatch, what+" is not the one that is locked: "+mismatch.Error(), mismatch)
 }
 
 // packagedAsLocked returns an error if the package differs from the locked one.

@@ -34,36 +34,6 @@ const (
 	metadataDigest = "helmsrc.dev/digest"
 )
 
-func (r *Reconciler) openRegistry(ctx context.Context, repo *repository, obj *sourcev1.HelmRepository) error {
-	login := r.secrets.Registry(obj)
-	repo.warnSecrets(login.Warnings)
-	if err := login.Err(); err != nil {
-		return status.AuthenticationFailed.Wrap(err)
-	}
-	repo.scope = r.scopeOf(ctx, repo.object, bareURL(obj.Spec.URL))
-	options := oci.Options{Identity: login.Identity, Insecure: obj.Spec.Insecure, Memory: r.memory(repo.scope)}
-	// The URL is validated before the login, which needs its host.
-	unnamed, err := r.registries.Namespace(obj.Spec.URL, options)
-	if err != nil {
-		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
-	}
-	options.Logins, err = login.Logins(ctx, unnamed.Host(), unnamed.Route())
-	if err != nil {
-		return status.AuthenticationFailed.Wrap(err)
-	}
-	repo.registry, err = r.registries.Namespace(obj.Spec.URL, options)
-	if err != nil {
-		return status.Failed.Stall(fmt.Errorf("failed to construct Helm client: %w", err))
-	}
-	repo.withheld = repo.registry.Withheld(ctx)
-	repo.location = auth.RedactURL(obj.Spec.URL)
-	repo.identity = fmt.Sprintf("%s %s %t", obj.Spec.URL, login.Identity.Key(), obj.Spec.Insecure)
-	if options.Logins != nil {
-		repo.identity += " " + options.Logins.Key()
-	}
-	return nil
-}
-
 type registryCharts struct {
 	r    *Reconciler
 	repo *repository
@@ -223,18 +193,6 @@ func (r *Reconciler) registryOptions(repo *repository) oci.Options {
 		options.Logins = r.secrets.Own()
 	}
 	return options
-}
-
-// chartsOf returns the charts of a repository that has no artifact. If it has an index, the first caller reads it, once per run.
-func (r *Reconciler) chartsOf(ctx context.Context, repo *repository) (charts, error) {
-	if repo.registry != nil {
-		return &registryCharts{r, repo}, nil
-	}
-	file, err := r.sharedIndex(ctx, repo)
-	if err != nil {
-		return nil, err
-	}
-	return &indexCharts{r: r, repo: repo, file: file}, nil
 }
 
 // annotationsOf returns the annotations of a manifest as metadata of an artifact,

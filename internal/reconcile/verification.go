@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/blob"
@@ -82,22 +81,6 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 	return nil, signatureFailure(chosen, err)
 }
 
-// resigned returns a stored artifact with the signer of this run: the signer at
-// the time when it was stored may no longer be the required one.
-func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
-	if !p.r.o.checksSignatures() {
-		return artifact
-	}
-	artifact = artifact.DeepCopy()
-	for _, key := range []string{metadataSignedBy, metadataSignerKey, metadataIssuer, metadataLogIndex, metadataSignedAt} {
-		delete(artifact.Metadata, key)
-	}
-	if s := p.result.Signature; s != nil {
-		artifact.Metadata = withSigner(artifact.Metadata, s)
-	}
-	return artifact
-}
-
 // verifyProvenance verifies the archive with its provenance file. The archive is
 // downloaded for that, and the verified file is then stored.
 func (r *Reconciler) verifyProvenance(ctx context.Context, chosen *resolvedChart, refused func(error) error) (*verify.Signer, error) {
@@ -157,9 +140,4 @@ func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error 
 		return fmt.Errorf("failed to verify %s: %w", d.chosen.URL, err)
 	}
 	return nil
-}
-
-// notSigned returns the error of an unsigned chart, if a signature is required.
-func notSigned(reason string) error {
-	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted, Text: "the chart is unsigned: " + reason, Advice: finding.WhatIsVerified}
 }

@@ -98,6 +98,17 @@ func (p *reconciliation) signed(ctx context.Context, spec verification, id strin
 	return signer, true, err
 }
 
+// signer looks for a signature. For a locked source, a cached answer of the registry is enough if the signature verifies with it.
+func (p *reconciliation) signer(ctx context.Context, s verify.Subject, scope cache.Scope, look run) (*verify.Signer, error) {
+	s.Memory = &verify.Memory{Answers: p.r.memory(scope), Settled: p.locked != nil}
+	signer, err := look(ctx, s)
+	if err == nil || p.r.o.Offline || !s.Memory.Used() {
+		return signer, err
+	}
+	s.Memory = &verify.Memory{Answers: s.Memory.Answers}
+	return look(ctx, s)
+}
+
 // run verifies a chart with the settings of one spec.verify.
 type run = func(context.Context, verify.Subject) (*verify.Signer, error)
 
@@ -189,6 +200,27 @@ func unverifiable(text string, err error) error {
 
 func errDirectoryUnsigned() error {
 	return unverifiable("a local directory has no signatures that could be verified", nil)
+}
+
+// notSigned returns the error of an unsigned chart, if a signature is required.
+func notSigned(reason string) error {
+	return &finding.Problem{Code: finding.Unsigned, Class: finding.Untrusted, Text: "the chart is unsigned: " + reason, Advice: finding.WhatIsVerified}
+}
+
+// resigned returns a stored artifact with the signer of this run: the signer at
+// the time when it was stored may no longer be the required one.
+func (p *reconciliation) resigned(artifact *meta.Artifact) *meta.Artifact {
+	if !p.r.o.checksSignatures() {
+		return artifact
+	}
+	artifact = artifact.DeepCopy()
+	for _, key := range []string{metadataSignedBy, metadataSignerKey, metadataIssuer, metadataLogIndex, metadataSignedAt} {
+		delete(artifact.Metadata, key)
+	}
+	if s := p.result.Signature; s != nil {
+		artifact.Metadata = withSigner(artifact.Metadata, s)
+	}
+	return artifact
 }
 
 func withSigner(metadata map[string]string, s *verify.Signer) map[string]string {
