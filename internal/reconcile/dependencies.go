@@ -75,6 +75,23 @@ func pinsOf(list []*dependency) []DependencyPin {
 	return pins
 }
 
+// warnUnlocked warns about dependencies of a HelmRelease of Flux 1 whose version differs from the chart's lock file, which the
+// operator does not read.
+func (p *chartReconciliation) warnUnlocked(c *helmchart.Chart, list []*dependency) {
+	if p.operated() == nil {
+		return
+	}
+	for _, d := range list {
+		if d.chosen == nil {
+			continue
+		}
+		if locked := chart.Locked(c, d.requirement); locked != "" && locked != d.chosen.Version {
+			p.warnAt(finding.StaleDependencies, fmt.Sprintf("the chart gets %s %s, although its lock file has %s: the Helm Operator does not read that file, and Flux 2 does",
+				d.requirement.Name, d.chosen.Version, locked))
+		}
+	}
+}
+
 // eachDependency calls do for all dependencies and returns the error of the
 // first that failed, in the order of the chart, so that the error of a run does
 // not depend on timing.

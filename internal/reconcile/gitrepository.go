@@ -5,22 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
-	"path/filepath"
+	"io"
+	"os"
 	"slices"
-	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/status"
-	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
@@ -110,12 +108,6 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 	return t, gitFailure(err)
 }
 
-// settled reports whether the lock holds all data that the run needs of a tree: its revision, and the versions of its charts.
-func (p *reconciliation) settled() bool {
-	o := &p.r.o
-	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.locked != nil && o.Locked.Mode != LockedFirst && p.operated() == nil
-}
-
 func (p *gitReconciliation) gitOptions(ctx context.Context, obj *sourcev1.GitRepository) (git.Options, error) {
 	o := git.Options{
 		URL:               obj.Spec.URL,
@@ -147,6 +139,35 @@ func (p *gitReconciliation) gitOptions(ctx context.Context, obj *sourcev1.GitRep
 		o.Verify = &git.Verification{Mode: string(obj.Spec.Verification.GetMode()), Keys: keys}
 	}
 	return o, nil
+}
+
+// operatedOptions returns the options with which the operator would fetch a repository.
+func (p *gitReconciliation) operatedOptions(hr *operator.HelmRelease, o git.Options) (git.Options, error) {
+	chart := &hr.Spec.Chart
+	o.Ref = git.Ref{Any: chart.RefOr(operator.DefaultRef)}
+	if !chart.ReadsSecret() {
+		return o, nil
+	}
+	var err error
+	o.Login, err = p.r.secrets.OperatorGit(cmp.Or(chart.SecretRef.Namespace, hr.Namespace), chart.SecretRef.Name)
+	if err != nil {
+		return o, loginFailure(err)
+	}
+	return o, nil
+}
+
+// only returns the paths of a repository that are enough to read its charts, nil for the
+// whole tree. A tree that is stored, included or passed to dependencies is always whole.
+func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
+	paths := p.r.looked[p.key]
+	o := &p.r.o
+	if readsOutside(p.operated()) || p.r.generates {
+		return nil
+	}
+	if o.Until == Fetch || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {
+		return nil
+	}
+	return paths
 }
 
 // loginFailure attaches the reason to the error of a Secret that cannot be used.
@@ -221,120 +242,107 @@ func shortSubject(subject string) string {
 	return subject
 }
 
-// keepOnly removes from the copy of a working tree all files that a sparse
-// checkout of its commit would not hold. Without directories it removes nothing.
-func keepOnly(t *fetch.Tree, directories []string) error {
-	if len(directories) == 0 {
+// included is another GitRepository whose artifact is copied into this one.
+type included struct {
+	spec     sourcev1.GitRepositoryInclude
+	source   *Result
+	artifact *meta.Artifact // nil if none is stored
+}
+
+func (i *included) digest() string {
+	if i.artifact == nil {
+		return ""
+	}
+	return i.artifact.Digest
+}
+
+func (p *gitReconciliation) includes(ctx context.Context, obj *sourcev1.GitRepository) ([]*included, error) {
+	var list []*included
+	for _, spec := range obj.Spec.Include {
+		name := spec.GitRepositoryRef.Name
+		adm, err := p.r.inventory.Find(sourcev1.GitRepositoryKind, obj.Namespace, name)
+		if err != nil {
+			return nil, includeFailure("NotFound", fmt.Errorf("could not get resource for include '%s': %w", name, &inventory.UnavailableError{Kind: sourcev1.GitRepositoryKind, Name: name, Err: err}))
+		}
+		if cycle := p.r.inventory.IncludeCycle(obj.Namespace, obj.Name, name); cycle != nil {
+			return nil, includeFailure("NoArtifact", noArtifact(name, cycle))
+		}
+		result := p.r.result(ctx, adm)
+		if result.State == Interrupted {
+			return nil, context.Cause(ctx)
+		}
+		i, artifact := &included{spec: spec, source: result}, result.Artifact()
+		if artifact == nil {
+			if _, err := result.tree(ctx); err != nil {
+				return nil, includeFailure("NoArtifact", noArtifact(name, causeOf(result)))
+			}
+		} else {
+			i.artifact = artifact.DeepCopy()
+			i.artifact.URL = ""
+		}
+		list = append(list, i)
+	}
+	return list, nil
+}
+
+// includeFailure returns a failure that waits for another object, without a separate warning.
+func includeFailure(reason status.Reason, err error) error {
+	return &status.Failure{Type: sourcev1.IncludeUnavailableCondition, Reason: reason, Message: err.Error(), Requeue: true, Err: err}
+}
+
+func (p *gitReconciliation) copyIncludes(ctx context.Context, t *fetch.Tree, includes []*included) error {
+	if t.Root == nil {
 		return nil
 	}
-	s := &sparse{tree: t}
-	for _, dir := range directories {
-		name := inRoot(dir)
-		if info, err := t.Root.Stat(name); err != nil || !info.IsDir() {
-			return git.NoDirectory(dir)
-		}
-		s.wanted = append(s.wanted, name)
-	}
-	return s.prune(".")
-}
-
-type sparse struct {
-	tree   *fetch.Tree
-	wanted []string
-}
-
-func (s *sparse) prune(dir string) error {
-	entries, err := fs.ReadDir(s.tree.Root.FS(), dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		switch {
-		case s.below(name):
-		case e.IsDir() && s.above(name):
-			err = s.prune(name)
-		default:
-			err = s.tree.Root.RemoveAll(name)
-		}
-		if err != nil {
+	for _, i := range includes {
+		if err := p.copyInclude(ctx, t, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *sparse) below(name string) bool {
-	return slices.ContainsFunc(s.wanted, func(w string) bool { return w == "." || name == w || strings.HasPrefix(name, w+"/") })
+func (p *gitReconciliation) copyInclude(ctx context.Context, t *fetch.Tree, i *included) error {
+	from, err := i.source.tree(ctx)
+	if err != nil {
+		return includeFailure("NoArtifact", err)
+	}
+	root, err := from.files(ctx)
+	if err != nil {
+		return err
+	}
+	name, to := inRoot(i.spec.GetFromPath()), inRoot(i.spec.GetToPath())
+	if err := copyTree(ctx, t.Root, to, root, name, from.filter); err != nil {
+		return status.Reason("CopyFailure").Wrap(fmt.Errorf("failed to copy '%s' include from %s to %s: %w",
+			i.spec.GitRepositoryRef.Name, i.spec.GetFromPath(), i.spec.GetToPath(), err))
+	}
+	return nil
 }
 
-func (s *sparse) above(name string) bool {
-	return slices.ContainsFunc(s.wanted, func(w string) bool { return strings.HasPrefix(w, name+"/") })
-}
-
-const wholeTree = "."
-
-// generates reports whether the run generates artifacts: only the generation determines which files of a source it needs.
-func generates(objects []*admission.Admitted) bool {
-	return slices.ContainsFunc(objects, func(adm *admission.Admitted) bool {
-		switch adm.Typed.(type) {
-		case *swv1.ArtifactGenerator, *sourcev1.ExternalArtifact:
-			return true
-		}
-		return false
-	})
-}
-
-// lookedAt returns the paths of each GitRepository that the objects read. A repository
-// that is not among the objects has no list: another repository includes it.
-func lookedAt(objects []*admission.Admitted) map[store.Key][]string {
-	paths := map[store.Key][]string{}
-	for _, adm := range objects {
-		if repo, ok := adm.Typed.(*sourcev1.GitRepository); ok {
-			paths[keyOf(adm)] = append(paths[keyOf(adm)], tree.IgnoreFile)
-			for _, include := range repo.Spec.Include {
-				key := store.NewKey(sourcev1.GitRepositoryKind, adm.Object.Namespace, include.GitRepositoryRef.Name)
-				paths[key] = append(paths[key], wholeTree)
-			}
-		}
+// copyTree copies a directory of a source into a tree. It replaces no existing
+// file.
+func copyTree(ctx context.Context, into *os.Root, to string, from *os.Root, name string, filter tree.Filter) error {
+	src, err := from.OpenRoot(name)
+	if err != nil {
+		return err
 	}
-	for _, adm := range objects {
-		obj, ok := adm.Typed.(*sourcev1.HelmChart)
-		if !ok || obj.Spec.SourceRef.Kind != sourcev1.GitRepositoryKind {
-			continue
-		}
-		key := store.NewKey(sourcev1.GitRepositoryKind, adm.Object.Namespace, obj.Spec.SourceRef.Name)
-		if _, known := paths[key]; known {
-			paths[key] = append(paths[key], chartPaths(obj.Spec.Chart)...)
-		}
+	defer src.Close()
+	if err := into.MkdirAll(to, 0o700); err != nil {
+		return err
 	}
-	return paths
-}
-
-// chartPaths returns the path of a chart in a repository and of the ignore files
-// that may exclude it from the artifact.
-func chartPaths(chart string) []string {
-	name := path.Clean("/" + filepath.ToSlash(chart))[1:]
-	if name == "" {
-		return []string{wholeTree}
+	dst, err := into.OpenRoot(to)
+	if err != nil {
+		return err
 	}
-	paths := []string{name}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		paths = append(paths, path.Join(dir, tree.IgnoreFile))
-	}
-	return paths
-}
-
-// only returns the paths of a repository that are enough to read its charts, nil for the
-// whole tree. A tree that is stored, included or passed to dependencies is always whole.
-func (p *gitReconciliation) only(obj *sourcev1.GitRepository) []string {
-	paths := p.r.looked[p.key]
-	o := &p.r.o
-	if readsOutside(p.operated()) || p.r.generates {
-		return nil
-	}
-	if o.Until == Fetch || o.VerifyDependencies || obj.Spec.RecurseSubmodules || len(obj.Spec.Include) > 0 || slices.Contains(paths, wholeTree) {
-		return nil
-	}
-	return paths
+	defer dst.Close()
+	read, write := io.Pipe()
+	packed := make(chan error, 1)
+	go func() {
+		err := tree.Archive(ctx, write, src, tree.Options{Filter: below(name, filter)})
+		write.CloseWithError(err)
+		packed <- err
+	}()
+	err = tree.Unpack(ctx, read, dst, tree.Limits{})
+	read.CloseWithError(errors.New("not wanted any more"))
+	return errors.Join(err, <-packed)
 }

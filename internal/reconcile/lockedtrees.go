@@ -2,15 +2,11 @@ package reconcile
 
 import (
 	"cmp"
-	"path"
 	"strings"
-
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/lock"
-	"github.com/helmsrc/helmsrc/internal/status"
 )
 
 // storedRevision reports whether the artifact in storage is the one that a locked revision would produce.
@@ -20,6 +16,12 @@ func (p *reconciliation) storedRevision(revision string, fingerprint func() (str
 	}
 	f, err := fingerprint()
 	return err == nil && p.reusable(f)
+}
+
+// settled reports whether the lock holds all data that the run needs of a tree: its revision, and the versions of its charts.
+func (p *reconciliation) settled() bool {
+	o := &p.r.o
+	return o.Until == Choose && !o.checksSignatures() && !p.r.generates && p.locked != nil && o.Locked.Mode != LockedFirst && p.operated() == nil
 }
 
 // revisionAsLocked returns an error if a tree has another revision than the locked one. Otherwise it sets the revision
@@ -56,49 +58,4 @@ func lockedRef(ref git.Ref, revision string, byName bool) git.Ref {
 		return git.Ref{Commit: commit}
 	}
 	return git.Ref{Branch: ref.Branch, Commit: commit}
-}
-
-func artifactPin(e *lock.Entry) Pin {
-	return Pin{Source: PinRegistry, Version: e.Tag, URL: e.URL, Manifest: e.ManifestDigest, Revision: e.Revision}
-}
-
-// artifactAsLocked keeps the artifact in storage if it is the locked one and no signature must be verified.
-func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *lock.Entry) bool {
-	if p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {
-		return false
-	}
-	if !p.storedRevision(e.Revision, func() (string, error) { return ociFingerprint(obj, e.Revision) }) {
-		return false
-	}
-	pin := artifactPin(e)
-	p.pinTo(pin)
-	p.result.Resolution.take(pin)
-	p.out.Unverifiable = obj.Spec.Verify == nil
-	p.keptArtifact(e.Revision)
-	return true
-}
-
-// treeAsLocked keeps the package in storage if it is the locked one, and reports only the locked version if the run needs no more.
-// It returns an error for a tree of another revision than the locked one.
-func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *sourceTree) (kept bool, err error) {
-	e := p.locked
-	if e == nil {
-		return false, nil
-	}
-	if from.revision != e.Revision {
-		return false, status.NotLocked.Wrap((&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
-			Difference: lock.Difference{Field: "revision", Locked: e.Revision, Now: from.revision},
-		}}}).problem())
-	}
-	build, stored := p.storedAsLocked(obj, e)
-	switch {
-	case stored && e.Package != "":
-		p.unchanged(build)
-	case p.settled():
-		p.out.Seen = status.Build{Name: path.Base(e.Chart), Version: e.Version}.Seen()
-	default:
-		return false, nil
-	}
-	p.choseFromTree(from, e.Version)
-	return true, nil
 }

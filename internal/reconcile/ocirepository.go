@@ -18,6 +18,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -58,6 +59,22 @@ func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
 		return nil, err
 	}
 	return p.remaining(at.Revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) }), nil
+}
+
+// artifactAsLocked keeps the artifact in storage if it is the locked one and no signature must be verified.
+func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *lock.Entry) bool {
+	if p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {
+		return false
+	}
+	if !p.storedRevision(e.Revision, func() (string, error) { return ociFingerprint(obj, e.Revision) }) {
+		return false
+	}
+	pin := artifactPin(e)
+	p.pinTo(pin)
+	p.result.Resolution.take(pin)
+	p.out.Unverifiable = obj.Spec.Verify == nil
+	p.keptArtifact(e.Revision)
+	return true
 }
 
 // remaining returns the remaining work once the revision is known: nil if its artifact is in
@@ -147,6 +164,10 @@ func (p *ociReconciliation) findArtifact(ctx context.Context, obj *sourcev1.OCIR
 	p.pinTo(at.Pin)
 	decideLogin(ctx, repo.Shown)
 	return at, nil
+}
+
+func artifactPin(e *lock.Entry) Pin {
+	return Pin{Source: PinRegistry, Version: e.Tag, URL: e.URL, Manifest: e.ManifestDigest, Revision: e.Revision}
 }
 
 // chooseArtifact sets in at the artifact that spec.ref selects. If it fails, at holds the part that was resolved.

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
 	"github.com/helmsrc/helmsrc/internal/chart"
-	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/status"
@@ -25,21 +23,6 @@ func (p *reconciliation) operated() *operator.HelmRelease {
 		return nil
 	}
 	return p.r.inventory.Operated(p.adm.Object.Origin)
-}
-
-// operatedOptions returns the options with which the operator would fetch a repository.
-func (p *gitReconciliation) operatedOptions(hr *operator.HelmRelease, o git.Options) (git.Options, error) {
-	chart := &hr.Spec.Chart
-	o.Ref = git.Ref{Any: chart.RefOr(operator.DefaultRef)}
-	if !chart.ReadsSecret() {
-		return o, nil
-	}
-	var err error
-	o.Login, err = p.r.secrets.OperatorGit(cmp.Or(chart.SecretRef.Namespace, hr.Namespace), chart.SecretRef.Name)
-	if err != nil {
-		return o, loginFailure(err)
-	}
-	return o, nil
 }
 
 // operatedFiles keeps all files except those of version control: the operator has no other rules.
@@ -72,23 +55,6 @@ func (p *chartReconciliation) missingDependencies(c *helmchart.Chart) (missing [
 		})
 	}
 	return missing, nil, nil
-}
-
-// warnUnlocked warns about dependencies of a HelmRelease of Flux 1 whose version differs from the chart's lock file, which the
-// operator does not read.
-func (p *chartReconciliation) warnUnlocked(c *helmchart.Chart, list []*dependency) {
-	if p.operated() == nil {
-		return
-	}
-	for _, d := range list {
-		if d.chosen == nil {
-			continue
-		}
-		if locked := chart.Locked(c, d.requirement); locked != "" && locked != d.chosen.Version {
-			p.warnAt(finding.StaleDependencies, fmt.Sprintf("the chart gets %s %s, although its lock file has %s: the Helm Operator does not read that file, and Flux 2 does",
-				d.requirement.Name, d.chosen.Version, locked))
-		}
-	}
 }
 
 // warnIgnored warns about files in a chart of a HelmRelease of Flux 1 that the same chart would not have in Flux 2.

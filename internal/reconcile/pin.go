@@ -3,10 +3,6 @@ package reconcile
 import (
 	"cmp"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-
-	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
 
@@ -83,17 +79,4 @@ func publishedDigest(text string) string {
 		return ""
 	}
 	return d.String()
-}
-
-func (r *Reconciler) treePin(adm *admission.Admitted, revision string) Pin {
-	if _, local := r.o.Directories[keyOf(adm)]; local {
-		return Pin{Source: PinDirectory, Revision: revision}
-	}
-	switch obj := adm.Typed.(type) {
-	case *sourcev1.GitRepository:
-		return Pin{Source: PinGit, URL: auth.RedactURL(obj.Spec.URL), Revision: revision}
-	case *sourcev1.Bucket:
-		return Pin{Source: PinBucket, URL: auth.RedactURL(obj.Spec.Endpoint) + "/" + obj.Spec.BucketName, Revision: revision}
-	}
-	return Pin{Revision: revision}
 }

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -209,4 +212,41 @@ func storedError(artifact *meta.Artifact, err error) error {
 		return finding.WithCode(finding.NeverFetched, fmt.Errorf("artifact %s is not in the artifacts directory any more", artifact.Path))
 	}
 	return finding.WithCode(finding.Storage, err)
+}
+
+// StandIn is the content of an artifacts directory that replaces a source.
+type StandIn struct {
+	// Path is absolute: the artifact of the source or, for a HelmRepository, the artifacts directory.
+	Path string
+	// Archives holds the charts of a HelmRepository, slash-separated and relative to Path.
+	Archives []string
+}
+
+// StandIns returns the stored content of every source in a store: for a HelmRepository the charts that were fetched
+// from it, for other sources their artifact. Each artifact is verified with its digest. An altered artifact and an
+// unreadable record are among the errors; that of an altered artifact has the method Integrity.
+func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []error) {
+	results, failures := Remembered(st, "", now)
+	found := map[store.Key]StandIn{}
+	for _, r := range results {
+		obj := r.Object.Object
+		if r.Failure != nil && ClassOf(r.Failure) == Integrity {
+			failures = append(failures, fmt.Errorf("%s: %w", obj, r.Failure))
+		}
+		if r.Artifact() == nil {
+			continue
+		}
+		switch obj.Kind {
+		case sourcev1.HelmChartKind:
+			ref := manifest.At[map[string]any](obj.Content, "spec", "sourceRef")
+			if name, _ := ref["name"].(string); ref["kind"] == sourcev1.HelmRepositoryKind {
+				key := store.NewKey(sourcev1.HelmRepositoryKind, obj.Namespace, name)
+				found[key] = StandIn{Path: st.Dir(), Archives: append(found[key].Archives, r.Artifact().Path)}
+			}
+		case sourcev1.HelmRepositoryKind: // its index names archives that are elsewhere
+		default:
+			found[inventory.KeyOf(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.Artifact().Path))}
+		}
+	}
+	return found, failures
 }

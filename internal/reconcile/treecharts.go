@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -57,6 +59,31 @@ func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.
 			return p.buildChart(ctx, obj, found.source, found.Found, found.build, found.recipe, fingerprint)
 		},
 	}, nil
+}
+
+// treeAsLocked keeps the package in storage if it is the locked one, and reports only the locked version if the run needs no more.
+// It returns an error for a tree of another revision than the locked one.
+func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *sourceTree) (kept bool, err error) {
+	e := p.locked
+	if e == nil {
+		return false, nil
+	}
+	if from.revision != e.Revision {
+		return false, status.NotLocked.Wrap((&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
+			Difference: lock.Difference{Field: "revision", Locked: e.Revision, Now: from.revision},
+		}}}).problem())
+	}
+	build, stored := p.storedAsLocked(obj, e)
+	switch {
+	case stored && e.Package != "":
+		p.unchanged(build)
+	case p.settled():
+		p.out.Seen = status.Build{Name: path.Base(e.Chart), Version: e.Version}.Seen()
+	default:
+		return false, nil
+	}
+	p.choseFromTree(from, e.Version)
+	return true, nil
 }
 
 // reusedFromTree returns the remaining work if the stored artifact was built from the same

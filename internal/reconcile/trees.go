@@ -4,19 +4,19 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
+	"path"
 	"strings"
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
+	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/inventory"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -105,6 +105,19 @@ func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
 			return nil
 		},
 	}
+}
+
+func (r *Reconciler) treePin(adm *admission.Admitted, revision string) Pin {
+	if _, local := r.o.Directories[keyOf(adm)]; local {
+		return Pin{Source: PinDirectory, Revision: revision}
+	}
+	switch obj := adm.Typed.(type) {
+	case *sourcev1.GitRepository:
+		return Pin{Source: PinGit, URL: auth.RedactURL(obj.Spec.URL), Revision: revision}
+	case *sourcev1.Bucket:
+		return Pin{Source: PinBucket, URL: auth.RedactURL(obj.Spec.Endpoint) + "/" + obj.Spec.BucketName, Revision: revision}
+	}
+	return Pin{Revision: revision}
 }
 
 // compareTree reports the status that a controller would set before it stores the tree.
@@ -218,6 +231,21 @@ func ignored(patterns *string) string {
 	return *patterns
 }
 
+// inRoot returns a path relative to a root, which never leads out of it.
+func inRoot(name string) string {
+	if name = path.Clean("/" + name); name == "/" {
+		return "."
+	}
+	return name[1:]
+}
+
+func below(dir string, filter tree.Filter) tree.Filter {
+	if filter == nil {
+		return nil
+	}
+	return func(name string, isDir bool) tree.Choice { return filter(path.Join(dir, name), isDir) }
+}
+
 // tree returns the tree that was fetched in this run, else that of the stored artifact.
 func (p *treeReconciliation) tree(context.Context) (*sourceTree, error) {
 	if p.fetched != nil {
@@ -240,43 +268,6 @@ func (p *treeReconciliation) unpack(ctx context.Context) (*os.Root, error) {
 
 // revisionLength is how many characters of a commit or digest are added to a version.
 const revisionLength = 12
-
-// StandIn is the content of an artifacts directory that replaces a source.
-type StandIn struct {
-	// Path is absolute: the artifact of the source or, for a HelmRepository, the artifacts directory.
-	Path string
-	// Archives holds the charts of a HelmRepository, slash-separated and relative to Path.
-	Archives []string
-}
-
-// StandIns returns the stored content of every source in a store: for a HelmRepository the charts that were fetched
-// from it, for other sources their artifact. Each artifact is verified with its digest. An altered artifact and an
-// unreadable record are among the errors; that of an altered artifact has the method Integrity.
-func StandIns(st *store.Store, now func() time.Time) (map[store.Key]StandIn, []error) {
-	results, failures := Remembered(st, "", now)
-	found := map[store.Key]StandIn{}
-	for _, r := range results {
-		obj := r.Object.Object
-		if r.Failure != nil && ClassOf(r.Failure) == Integrity {
-			failures = append(failures, fmt.Errorf("%s: %w", obj, r.Failure))
-		}
-		if r.Artifact() == nil {
-			continue
-		}
-		switch obj.Kind {
-		case sourcev1.HelmChartKind:
-			ref := manifest.At[map[string]any](obj.Content, "spec", "sourceRef")
-			if name, _ := ref["name"].(string); ref["kind"] == sourcev1.HelmRepositoryKind {
-				key := store.NewKey(sourcev1.HelmRepositoryKind, obj.Namespace, name)
-				found[key] = StandIn{Path: st.Dir(), Archives: append(found[key].Archives, r.Artifact().Path)}
-			}
-		case sourcev1.HelmRepositoryKind: // its index names archives that are elsewhere
-		default:
-			found[inventory.KeyOf(obj)] = StandIn{Path: filepath.Join(st.Dir(), filepath.FromSlash(r.Artifact().Path))}
-		}
-	}
-	return found, failures
-}
 
 // openLocalTree opens the replacement of a GitRepository or a Bucket: a directory, or the archive of an artifact.
 func (p *treeReconciliation) openLocalTree(ctx context.Context, name string, o git.WorktreeOptions) (*fetch.Tree, error) {
