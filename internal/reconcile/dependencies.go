@@ -19,6 +19,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
+	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/work"
@@ -176,6 +177,40 @@ func (p *chartReconciliation) findRemote(ctx context.Context, d *dependency) err
 		err = p.r.verifyDependency(ctx, d)
 	}
 	return err
+}
+
+// findLocked selects the dependency that an entry names, without reading the list of published charts if the entry has a URL.
+func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, d *dependency, locked *lock.Dependency) (err error) {
+	if locked.URL == "" || p.asked != nil {
+		found, err := p.dependencyCharts(ctx, repo)
+		if err != nil {
+			return err
+		}
+		e := &lock.Entry{Version: locked.Version}
+		if p.asked == nil {
+			e.Digest = locked.Digest
+		}
+		d.chosen, err = (&exactCharts{found, e}).choose(ctx, &d.notes, d.requirement.Name, "")
+		return err
+	}
+	e := &lock.Entry{Version: locked.Version, URL: locked.URL, Digest: locked.Digest, ManifestDigest: locked.ManifestDigest}
+	if e.ManifestDigest != "" {
+		e.Digest, e.LayerDigest = "", locked.Digest
+	}
+	d.chosen, err = p.r.lockedChart(ctx, repo, d.requirement.Name, e)
+	return err
+}
+
+// verifyDependency verifies the provenance of a dependency.
+func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error {
+	archive, err := r.acquire(ctx, d.chosen)
+	if err != nil {
+		return err
+	}
+	if _, err := r.provenance(ctx, d.chosen, archive); err != nil {
+		return fmt.Errorf("failed to verify %s: %w", d.chosen.URL, err)
+	}
+	return nil
 }
 
 // dependencyRepository opens the repository of a dependency: the HelmRepository

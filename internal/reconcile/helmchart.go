@@ -6,31 +6,15 @@ import (
 	"slices"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/digest"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
-
-type chartReconciliation struct {
-	*reconciliation
-	obj *sourcev1.HelmChart
-}
-
-func (p *chartReconciliation) publishedCharts(ctx context.Context, source *Result) (charts, error) {
-	p.observeRevision(source)
-	return source.charts(ctx, p.remarks)
-}
-
-func (p *chartReconciliation) observeRevision(source *Result) {
-	if artifact := source.Artifact(); artifact != nil {
-		p.obj.Status.ObservedSourceArtifactRevision = source.Object.Object.Veil(artifact.Revision)
-	}
-}
 
 func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
 	obj := p.obj
@@ -53,6 +37,40 @@ func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
 		return nil, p.listCharts(ctx, obj, result)
 	}
 	return p.chooseFromRepository(ctx, obj, result)
+}
+
+// chooseLocked selects the chart of a Helm repository that an entry names. It reads the index only if the entry has no
+// URL for the archive.
+func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.HelmChart, e *lock.Entry) (*remainder, error) {
+	if build, ok := p.storedAsLocked(obj, e); ok {
+		pin := entryPin(e)
+		p.pinTo(pin)
+		p.result.Resolution.take(pin)
+		p.unchanged(build)
+		return nil, nil
+	}
+	source, err := p.findSource(obj)
+	if err != nil {
+		return nil, err
+	}
+	if e.URL == "" && e.ManifestDigest == "" {
+		result, err := p.sourceResult(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		found, err := p.publishedCharts(ctx, result)
+		if err != nil {
+			return nil, err
+		}
+		return p.chooseFrom(ctx, obj, &exactCharts{found, e})
+	}
+	repo, err := p.r.open(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	p.warnWithheldBy(repo)
+	p.obj.Status.ObservedSourceArtifactRevision = ""
+	return p.chooseFrom(ctx, obj, &lockedCharts{p.r, repo, e})
 }
 
 // chooseFromRepository selects a published chart of a Helm repository, and verifies it.
@@ -123,56 +141,6 @@ func (p *chartReconciliation) holds(published digest.Digest) bool {
 	return published == "" || err == nil && (stored.Algorithm() != published.Algorithm() || stored == published)
 }
 
-// unchanged reports the stored artifact with the condition of the run that built it.
-func (p *chartReconciliation) unchanged(build status.Build) {
-	p.out.Reused = true
-	p.status.artifact = p.resigned(p.prev.Artifact)
-	p.out.Stored = build.Stored()
-	if was := apimeta.FindStatusCondition(p.prev.Conditions, sourcev1.ArtifactInStorageCondition); was != nil {
-		p.out.Stored = &status.Observation{Reason: status.Reason(was.Reason), Message: was.Message}
-	}
-}
-
-func (p *chartReconciliation) reuse(obj *sourcev1.HelmChart, build status.Build) {
-	p.out.Reused = true
-	p.status.artifact = p.resigned(p.prev.Artifact)
-	p.complete(obj, build)
-}
-
-// complete records the artifact that is now in storage as the result.
-func (p *chartReconciliation) complete(obj *sourcev1.HelmChart, build status.Build) {
-	if build.Stage == status.New {
-		build.Stage = status.Pulled
-	}
-	obj.Status.ObservedChartName = build.Name
-	obj.Status.ObservedValuesFiles = nil
-	if obj.Spec.IgnoreMissingValuesFiles {
-		obj.Status.ObservedValuesFiles = build.ValuesFiles
-	}
-	p.out.Stored = build.Stored()
-}
-
-// compare reports the status that a controller would set before it fetches the chart.
-func (p *chartReconciliation) compare(obj *sourcev1.HelmChart, build status.Build, recipe *recipe) {
-	p.saw(obj, build)
-	if p.out.Seen != nil {
-		return
-	}
-	if recipe != nil {
-		build.Stage, build.ValuesFiles = status.Packaged, recipe.ValuesFiles
-	}
-	p.reuse(obj, build)
-}
-
-func (p *chartReconciliation) saw(obj *sourcev1.HelmChart, build status.Build) {
-	current := p.stored()
-	if current == nil || !p.isVeiled(current.Revision, build.Version) || !p.isVeiled(obj.Status.ObservedChartName, build.Name) {
-		seen := build
-		seen.Stage = status.New
-		p.out.Seen = seen.Seen()
-	}
-}
-
 func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart, build status.Build, fingerprint string) error {
 	return p.storing(func(pending *store.Pending) error {
 		archive, err := p.r.archive(ctx, chosen)
@@ -194,23 +162,6 @@ func (p *chartReconciliation) pull(ctx context.Context, obj *sourcev1.HelmChart,
 	})
 }
 
-// keepChart stores the built archive, unless storage already holds it.
-func (p *chartReconciliation) keepChart(obj *sourcev1.HelmChart, pending *store.Pending, build status.Build, fingerprint string, metadata map[string]string) error {
-	p.saw(obj, build)
-	if p.isStored(pending, build.Version) && p.isVeiled(obj.Status.ObservedChartName, build.Name) {
-		p.fingerprint = fingerprint
-		p.reuse(obj, build)
-		p.status.artifact.Metadata = metadata // the same bytes may have been published again
-		return nil
-	}
-	if err := p.commit(pending, p.archiveFile(build), build.Version, metadata, unsavedChart); err != nil {
-		return err
-	}
-	p.fingerprint = fingerprint
-	p.complete(obj, build)
-	return nil
-}
-
 // chartSource finds the source of a chart and returns its result, after
 // reconciling it if necessary.
 func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.HelmChart) (*Result, error) {
@@ -223,6 +174,16 @@ func (p *chartReconciliation) chartSource(ctx context.Context, obj *sourcev1.Hel
 		return nil, err
 	}
 	return p.sourceResult(ctx, adm)
+}
+
+// findSource returns the source of a chart, without a request to it.
+func (p *chartReconciliation) findSource(obj *sourcev1.HelmChart) (*admission.Admitted, error) {
+	ref := obj.Spec.SourceRef
+	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)
+	if err != nil {
+		return nil, status.SourceUnavailable.Wrap(&inventory.UnavailableError{Kind: ref.Kind, Name: ref.Name, Err: err})
+	}
+	return adm, nil
 }
 
 func (p *chartReconciliation) sourceResult(ctx context.Context, adm *admission.Admitted) (*Result, error) {

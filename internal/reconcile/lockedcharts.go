@@ -11,51 +11,15 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 
-	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/lock"
 	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 )
-
-// chooseLocked selects the chart of a Helm repository that an entry names. It reads the index only if the entry has no
-// URL for the archive.
-func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.HelmChart, e *lock.Entry) (*remainder, error) {
-	if build, ok := p.storedAsLocked(obj, e); ok {
-		pin := entryPin(e)
-		p.pinTo(pin)
-		p.result.Resolution.take(pin)
-		p.unchanged(build)
-		return nil, nil
-	}
-	source, err := p.findSource(obj)
-	if err != nil {
-		return nil, err
-	}
-	if e.URL == "" && e.ManifestDigest == "" {
-		result, err := p.sourceResult(ctx, source)
-		if err != nil {
-			return nil, err
-		}
-		found, err := p.publishedCharts(ctx, result)
-		if err != nil {
-			return nil, err
-		}
-		return p.chooseFrom(ctx, obj, &exactCharts{found, e})
-	}
-	repo, err := p.r.open(ctx, source)
-	if err != nil {
-		return nil, err
-	}
-	p.warnWithheldBy(repo)
-	p.obj.Status.ObservedSourceArtifactRevision = ""
-	return p.chooseFrom(ctx, obj, &lockedCharts{p.r, repo, e})
-}
 
 // storedAsLocked reports whether the artifact in storage is the locked one. It is false if a signature must be verified:
 // a signer who was trusted yesterday may not be trusted today.
@@ -201,36 +165,4 @@ func (p *chartReconciliation) lockedDependency(requirement *helmchart.Dependency
 	return nil, (&Judgement{Object: p.adm, Entry: e, Misfits: []Misfit{{
 		Difference: lock.Difference{Field: "dependencies." + requirement.Name, Now: repository + " " + requirement.Version},
 	}}}).problem()
-}
-
-// findLocked selects the dependency that an entry names, without reading the list of published charts if the entry has a URL.
-func (p *chartReconciliation) findLocked(ctx context.Context, repo *repository, d *dependency, locked *lock.Dependency) (err error) {
-	if locked.URL == "" || p.asked != nil {
-		found, err := p.dependencyCharts(ctx, repo)
-		if err != nil {
-			return err
-		}
-		e := &lock.Entry{Version: locked.Version}
-		if p.asked == nil {
-			e.Digest = locked.Digest
-		}
-		d.chosen, err = (&exactCharts{found, e}).choose(ctx, &d.notes, d.requirement.Name, "")
-		return err
-	}
-	e := &lock.Entry{Version: locked.Version, URL: locked.URL, Digest: locked.Digest, ManifestDigest: locked.ManifestDigest}
-	if e.ManifestDigest != "" {
-		e.Digest, e.LayerDigest = "", locked.Digest
-	}
-	d.chosen, err = p.r.lockedChart(ctx, repo, d.requirement.Name, e)
-	return err
-}
-
-// findSource returns the source of a chart, without a request to it.
-func (p *chartReconciliation) findSource(obj *sourcev1.HelmChart) (*admission.Admitted, error) {
-	ref := obj.Spec.SourceRef
-	adm, err := p.r.inventory.FindFor(p.adm.Object, ref.Kind, obj.Namespace, ref.Name)
-	if err != nil {
-		return nil, status.SourceUnavailable.Wrap(&inventory.UnavailableError{Kind: ref.Kind, Name: ref.Name, Err: err})
-	}
-	return adm, nil
 }

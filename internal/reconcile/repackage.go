@@ -16,14 +16,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// recipe holds the settings of a chart that is packaged here. All of them are
-// part of the fingerprint.
-type recipe struct {
-	Version     string // with the metadata that distinguishes it from the published version
-	ValuesFiles []string
-	Time        time.Time // of the entries of the archive
-}
-
 // repositoryRecipe returns the recipe for a chart from a repository, nil if it
 // is stored as published. It sets the version of the build.
 func (p *chartReconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *resolvedChart, build *status.Build) (*recipe, error) {

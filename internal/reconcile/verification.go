@@ -129,15 +129,3 @@ func (r *Reconciler) provenance(ctx context.Context, chosen *resolvedChart, arch
 		return signer, err
 	})
 }
-
-// verifyDependency verifies the provenance of a dependency.
-func (r *Reconciler) verifyDependency(ctx context.Context, d *dependency) error {
-	archive, err := r.acquire(ctx, d.chosen)
-	if err != nil {
-		return err
-	}
-	if _, err := r.provenance(ctx, d.chosen, archive); err != nil {
-		return fmt.Errorf("failed to verify %s: %w", d.chosen.URL, err)
-	}
-	return nil
-}
