@@ -8,11 +8,11 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/blob"
-	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/oci"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -24,6 +24,32 @@ import (
 // maxLayer is the limit, in bytes, of a layer that is not a chart. It is well
 // above the usual artifacts for Flux, and stops a registry that fills the disk.
 const maxLayer = 512 << 20
+
+// remaining returns the remaining work once the revision is known: nil if its artifact is in
+// storage.
+func (p *ociReconciliation) remaining(revision, fingerprint string, pull func(context.Context) error) *remainder {
+	if p.reusable(fingerprint) {
+		p.keptArtifact(revision)
+		return nil
+	}
+	return &remainder{
+		compare: func(context.Context) error {
+			if p.out.Seen == nil {
+				p.keptArtifact(revision)
+			}
+			return nil
+		},
+		fetch: func(ctx context.Context) error {
+			if err := pull(ctx); err != nil {
+				return err
+			}
+			p.fingerprint = fingerprint
+			p.obj.Status.ObservedIgnore = p.obj.Spec.Ignore
+			p.obj.Status.ObservedLayerSelector = p.obj.Spec.LayerSelector
+			return nil
+		},
+	}
+}
 
 // pullArtifact fetches the layer that the object selects, and stores it.
 func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
@@ -98,17 +124,6 @@ func (l *layerTransfer) content(ctx context.Context) (*blob.Blob, error) {
 		return nil, status.OCILayerOperationFailed.Wrap(err)
 	}
 	return nil, ociFailure(status.OCILayerOperationFailed, fmt.Errorf("%s: %w", l.failed(), err))
-}
-
-// scope returns the scope of the artifact in the cache.
-func (at *ociArtifact) scope() cache.Scope {
-	scope := at.repo.scope
-	scope.Item = at.item
-	return scope
-}
-
-func (at *ociArtifact) layerKey(layer *oci.Layer) blob.Key {
-	return blob.Key{Location: at.repo.Repository.Repository(), Identity: at.repo.identity, Digest: layer.Digest, Scope: at.scope()}
 }
 
 func (l *layerTransfer) failed() string {
@@ -232,3 +247,28 @@ func ociFile(revision string) string {
 	}
 	return name
 }
+
+func (p *ociReconciliation) keptArtifact(revision string) {
+	p.out.Reused, p.out.Stored = true, status.StoredDigest(revision)
+	p.out.Announce = announcement(p.prev.Artifact, p.obj)
+	p.status.artifact = p.resigned(p.prev.Artifact)
+}
+
+func announcement(artifact *meta.Artifact, obj *sourcev1.OCIRepository) string {
+	text := fmt.Sprintf("stored artifact with revision '%s' from '%s'", artifact.Revision, auth.RedactURL(obj.Spec.URL))
+	source, revision := artifact.Metadata[annotationSource], artifact.Metadata[annotationRevision]
+	if source != "" && revision != "" && len(source)+len(revision) <= maxOrigin {
+		text += fmt.Sprintf(", origin source '%s', origin revision '%s'", auth.RedactText(source), auth.RedactText(revision))
+	}
+	return text
+}
+
+// maxOrigin is the longest origin that is shown. A longer one is not readable, and
+// the API server limits the message of an event.
+const maxOrigin = 800
+
+// Annotations that name the origin of an artifact.
+const (
+	annotationSource   = "org.opencontainers.image.source"
+	annotationRevision = "org.opencontainers.image.revision"
+)
