@@ -32,7 +32,7 @@ func architecture(t *testing.T, heading string) []string {
 // TestRooms compares the table of rooms with the existing packages.
 func TestRooms(t *testing.T) {
 	rooms := map[string]bool{"": true}
-	for _, line := range architecture(t, "Rooms") {
+	for _, line := range architecture(t, "Packages") {
 		if m := roomName.FindStringSubmatch(line); m != nil {
 			rooms[m[1]] = true
 		}
@@ -55,7 +55,7 @@ func TestRooms(t *testing.T) {
 // TestImportsPage compares the imports on the page with the table of TestImports.
 func TestImportsPage(t *testing.T) {
 	drawn := map[string][]string{}
-	for _, line := range architecture(t, "Rooms") {
+	for _, line := range architecture(t, "Packages") {
 		name, list, ok := strings.Cut(strings.TrimSpace(line), " → ")
 		if strings.HasPrefix(line, "    ") && ok {
 			drawn[strings.TrimSpace(name)] = strings.Split(list, ", ")
