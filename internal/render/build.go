@@ -3,11 +3,9 @@ package render
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -191,16 +189,6 @@ func (r *repository) plainError(err error) error {
 // maxMessage is the limit, in bytes, of the message of a build. kustomize quotes whole objects.
 const maxMessage = 1000
 
-// clone copies a kustomization that is about to be changed.
-func clone(k *types.Kustomization) (*types.Kustomization, error) {
-	text, err := json.Marshal(k)
-	if err != nil {
-		return nil, err
-	}
-	c := &types.Kustomization{}
-	return c, json.Unmarshal(text, c)
-}
-
 // buildResult holds the result of a build. It is shared: copy before changing it.
 type buildResult struct {
 	objects []built
@@ -268,26 +256,6 @@ func nearTarget(t types.Selector, there []resid.ResId) string {
 		return fmt.Sprintf("the only %s here is %s: %s", t.Kind, names[0], otherwise)
 	}
 	return otherwise
-}
-
-// buildOnce runs a build, or returns the result of an earlier one with the same arguments: clusters share builds.
-func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) buildResult {
-	text, err := json.Marshal(k)
-	if err != nil {
-		return buildResult{err: err}
-	}
-	h := sha256.New()
-	_, _ = fmt.Fprintf(h, "%q %q %q", dir, file, text)
-	for _, path := range slices.Sorted(maps.Keys(replace)) {
-		_, _ = fmt.Fprintf(h, " %q %q", path, replace[path])
-	}
-	key := string(h.Sum(nil))
-	known, ok := r.builds[key]
-	if !ok {
-		known = repo.build(r.ctx, dir, file, k, replace)
-		r.builds[key] = known
-	}
-	return known
 }
 
 // lacks reports whether a kustomization includes something remote, which is left out.

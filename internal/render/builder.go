@@ -67,6 +67,85 @@ type builder struct {
 	silenced    []string // namespaces in which unknown objects may exist, "" for all
 }
 
+func (c *Cluster) builder() *builder {
+	clear(c.r.made)
+	return &builder{
+		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
+		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]bool{}, revisions: map[int]int{}, startOf: map[*manifest.Object]int{}, withdrawn: map[string]int{}, lostPaths: map[string]bool{},
+		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string][]unsetUse{}, used: map[Source]bool{}, trees: map[Source]string{},
+	}
+}
+
+// parked is a Kustomization that waits for its source, with the start that led to it.
+type parked struct {
+	object *manifest.Object
+	from   int
+	need   *Need // the source whose tree is missing, nil for a generator that may still be built
+}
+
+// pendingSet is a ResourceSet that waits for all other builds, which may add its providers.
+type pendingSet struct {
+	object *manifest.Object
+	from   int
+	depth  int // of the sets that made it
+}
+
+type inputProvider struct {
+	resourceset.Provider
+	object *manifest.Object
+}
+
+// absence is a ConfigMap or Secret of a Kustomization's variables that was not found when these were needed.
+type absence struct {
+	flux *flux
+	at   int // in spec.postBuild.substituteFrom
+	d    *datum
+}
+
+type unsetUse struct {
+	object *manifest.Object
+	pos    manifest.Pos
+	hint   string
+	open   bool // it stays as it is written
+}
+
+// datum holds the values of a ConfigMap or Secret for variables or keys.
+type datum struct {
+	values    map[string]string
+	secret    map[string]bool // the keys of values that are not shown
+	kind      string          // the type of a Secret
+	sealed    string          // why it cannot be decrypted, with the remedy
+	inCluster bool            // the cluster has the key
+	built     string          // the name of its Kustomization, "" for a file
+}
+
+func (b *builder) notice(n Notice) {
+	if n.Object != nil && n.Object.ReferenceOnly {
+		return
+	}
+	if !slices.Contains(b.notices, n) {
+		b.notices = append(b.notices, n)
+	}
+}
+
+func (b *builder) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
+	b.notice(Notice{Code: code, Object: o, Excerpt: o.Excerpt(path...), Text: text, Hint: hint})
+}
+
+// warnAt is warn without the line, which may contain text that must not be shown.
+func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
+	b.notice(Notice{Code: code, Object: o, Excerpt: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
+}
+
+func (b *builder) warnNamespace(o *manifest.Object, taken string) {
+	b.warn(finding.NoNamespace, o, "no namespace, and no kustomization gives it one: taken to be in "+taken, "", "metadata", "name")
+}
+
+// taken reports whether a file does not count as a plain file: it is built, belongs to another cluster, or is not applied.
+func (b *builder) taken(path string) bool {
+	return b.claimed[path] || b.cluster.foreign(path) || b.plan != nil && !b.plan.live(path)
+}
+
 // plainDirectory builds a directory that no Kustomization leads to, as kubectl apply -k would.
 func (b *builder) plainDirectory(dir string) {
 	r := b.repository(dir)
@@ -95,18 +174,6 @@ func (b *builder) plainDirectory(dir string) {
 		}
 		b.finishPlain(r, d, o, by)
 	}
-}
-
-// buildPlain builds a directory with its own kustomization only.
-func (r *Renderer) buildPlain(f *flux, c *closure) buildResult {
-	file, k, err := f.kustomization(c)
-	if d := f.repo.directory(f.path); err == nil && len(d.unknown) > 0 {
-		err = d.unknown[0]
-	}
-	if err != nil {
-		return buildResult{err: err}
-	}
-	return r.buildOnce(f.repo, f.path, file, k, nil)
 }
 
 // directoryFailed reports the error of a directory. If the directory has no object of Flux, this is a notice: Flux may not use it.
@@ -225,36 +292,6 @@ func (b *builder) rest() {
 	b.plainSets()
 	b.entered = true
 	b.finishAll()
-}
-
-// locate finds the files of a Kustomization. It returns nil and an error if they are not available, and both if the API server
-// would refuse the Kustomization.
-func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
-	spec, refused := decode(o)
-	if spec == nil {
-		return nil, refused
-	}
-	f := &flux{object: o, spec: *spec}
-	var err error
-	if f.repo, err = r.sourceOf(o, f, built); err != nil {
-		return nil, cmp.Or(refused, err)
-	}
-	f.spec.Path = r.ownPath(o, spec)
-	path := slashed(f.spec.Path)
-	real, err := f.repo.within(join(f.repo.root, path))
-	if err == nil {
-		var dir bool
-		if dir, err = f.repo.isDir(real); err == nil && !dir {
-			err = errors.New("not a directory")
-		}
-	}
-	if err != nil {
-		err = manifest.Fault(o, f.pathError(err), "spec", "path")
-		return nil, cmp.Or(refused, err)
-	}
-	f.path = real
-	f.artifact = r.artifactOf(f, built)
-	return f, refused
 }
 
 // kustomization builds a Kustomization. The resulting objects wait for their variables.

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/file"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -27,20 +25,6 @@ type checkout struct {
 	main    []string          // the default branches of the remotes
 	tags    map[string]string // commits; those of annotated tags are known from packed-refs alone
 	unread  map[string]error  // errors of existing files that cannot be read, by path
-}
-
-// checkout reads the Git directory of a repository, once. The result is empty if the directory is missing.
-func (r *Renderer) checkout(root string) *checkout {
-	c := r.checkouts[root]
-	if c == nil {
-		c = readCheckout(root)
-		r.checkouts[root] = c
-		for _, name := range slices.Sorted(maps.Keys(c.unread)) {
-			r.notices = append(r.notices, Notice{Code: finding.Unread, Text: fmt.Sprintf("%v: what is checked out is not known for sure", c.unread[name]),
-				Excerpt: manifest.Excerpt{Pos: manifest.Pos{File: r.display(name)}}})
-		}
-	}
-	return c
 }
 
 func readCheckout(root string) *checkout {

@@ -3,31 +3,12 @@ package render
 import (
 	"encoding/json"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
-
-// Cluster is a part of the input that can be one cluster. A repository may have several: then a Kustomization may have several
-// definitions, one for each cluster. The Renderer makes the Cluster, which does not change. But Build uses the Renderer's caches:
-// build the clusters of one Renderer one after the other.
-type Cluster struct {
-	// Dir is the directory of the cluster, empty without one.
-	Dir string
-
-	r       *Renderer
-	dirs    []string // directories of its own origins
-	own     []int    // origins that are in this cluster only
-	origins []int
-	defined map[string]string // the specs of the Kustomizations of its own origins, by name
-	claims  map[string]bool   // files that its origins lead to, nil for all
-	others  []*Cluster        // the clusters that share the input
-
-	starts []int // nodes
-}
 
 // maxClusters is the limit of clusters in an input. An input with more is one cluster.
 const maxClusters = 100
@@ -81,27 +62,6 @@ func (p *plan) beginning() string {
 }
 
 func (c *Cluster) begin(nodes []int) { c.starts = slices.Sorted(slices.Values(nodes)) }
-
-// foreign reports whether a file belongs to other clusters only, and is not built here. A file that no cluster builds belongs
-// to the cluster whose directory contains it.
-func (c *Cluster) foreign(path string) bool {
-	switch {
-	case c.claims == nil, c.claims[path]:
-		return false
-	case c.r.plan.claimed[path]:
-		return true
-	}
-	return !c.contains(path) && slices.ContainsFunc(c.others, func(other *Cluster) bool { return other.contains(path) })
-}
-
-// begunByOther reports whether another cluster of the input begins with a node.
-func (c *Cluster) begunByOther(node int) bool {
-	return slices.ContainsFunc(c.others, func(other *Cluster) bool { return other != c && slices.Contains(other.own, node) })
-}
-
-func (c *Cluster) contains(path string) bool {
-	return slices.ContainsFunc(c.dirs, func(dir string) bool { return inside(dir, path) })
-}
 
 // divide sorts the origins into clusters. Each goes to the nearest cluster without a different definition of a Kustomization
 // that the origin leads to. An origin without conflicts goes to all clusters that are equally near.
@@ -180,17 +140,6 @@ func (c *Cluster) takes(defined map[string]string) bool {
 	return true
 }
 
-// stepsTo returns the number of directories, up and down, from the nearest of several directories to dir.
-func stepsTo(dirs []string, dir string) int {
-	least := math.MaxInt
-	for _, from := range dirs {
-		if steps, ok := manifest.StepsBetween(from, dir); ok {
-			least = min(least, steps)
-		}
-	}
-	return least
-}
-
 // definitions returns the Kustomizations that each origin leads to, and the origins that lead to a Kustomization of which another
 // origin has a different definition.
 func definitions(nodes []*node, edges [][]int, starts []int, made map[int]map[string]string) (defined map[int]map[string]string, contested map[int]bool) {
@@ -230,16 +179,6 @@ func definitions(nodes []*node, edges [][]int, starts []int, made map[int]map[st
 func specText(o *manifest.Object) string {
 	spec, _ := json.Marshal(o.Content["spec"])
 	return string(spec)
-}
-
-// reach returns all nodes that an origin leads to, including itself.
-func reach(edges [][]int, start int) []int {
-	if len(edges[start]) == 0 {
-		return []int{start}
-	}
-	var nodes []int
-	visit(edges, start, make([]bool, len(edges)), func(i int) { nodes = append(nodes, i) })
-	return nodes
 }
 
 // repeated finds starts with the same Kustomization in several directories and adds the other objects of these directories to

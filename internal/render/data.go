@@ -7,18 +7,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// datum holds the values of a ConfigMap or Secret for variables or keys.
-type datum struct {
-	values    map[string]string
-	secret    map[string]bool // the keys of values that are not shown
-	kind      string          // the type of a Secret
-	sealed    string          // why it cannot be decrypted, with the remedy
-	inCluster bool            // the cluster has the key
-	built     string          // the name of its Kustomization, "" for a file
-}
-
-func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
-
 // lookup finds a ConfigMap or Secret among the built objects, then among the plain files.
 func (b *builder) lookup(kind, namespace, name string) *datum {
 	key := datumKey(kind, namespace, name)

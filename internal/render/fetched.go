@@ -1,46 +1,12 @@
 package render
 
 import (
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
-
-// notFetched describes a source that could not be fetched. The reason is reported with the source.
-const notFetched = "not there, because it could not be fetched"
-
-// Need names a source whose tree is not available.
-type Need struct {
-	Source
-	Generator bool // an ArtifactGenerator uses it
-}
-
-type arrivals struct {
-	asked map[Need]bool
-	trees []Source        // that were fetched
-	lost  map[Source]bool // that could not be fetched
-}
-
-func newArrivals() *arrivals { return &arrivals{asked: map[Need]bool{}, lost: map[Source]bool{}} }
-
-func (s Source) shownAs() string { return path.Join(s.Kind, s.Namespace, s.Name) }
-
-// fetchedFile reports whether a file, by its displayed name, is part of a fetched source.
-func (r *Renderer) fetchedFile(name string) bool {
-	name = filepath.ToSlash(name)
-	return slices.ContainsFunc(r.arrived.trees, func(s Source) bool { return strings.HasPrefix(name, s.shownAs()+"/") })
-}
-
-// inputHome returns the root of the repository that the input begins with. It is also the root for fetched files.
-func (r *Renderer) inputHome() string {
-	for _, path := range r.paths {
-		return r.repository(filepath.Dir(path)).root
-	}
-	return r.repositories[0].root
-}
 
 // fromFetched reports whether a Kustomization, or any source that it is built from, was fetched. The user's own keys do not
 // decrypt it: a remote source could make them decrypt files of the checkout, and send the values to an address of its choice.

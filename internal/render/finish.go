@@ -66,15 +66,6 @@ func (f *flux) hides(name string) bool {
 	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
 }
 
-// decrypter returns a decrypter with the keys of the user, except for untrusted manifests.
-func (r *Renderer) decrypter() *decrypter {
-	d := &decrypter{keys: r.ambient()}
-	if r.o.Untrusted {
-		d.hint = finding.KeysLeftOut
-	}
-	return d
-}
-
 // keysOf returns the keys for the objects of a Kustomization: the keys in its Secret, and those of the user.
 func (b *builder) keysOf(f *flux) *decrypter {
 	d := b.decrypter()

@@ -5,19 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	sigsjson "sigs.k8s.io/json"
-	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 type flux struct {
@@ -77,188 +77,118 @@ func decode(o *manifest.Object) (*kustomizev1.KustomizationSpec, error) {
 	return &k.Spec, nil
 }
 
-// kustomization returns the kustomization at the path of a Kustomization, with the fields of the spec written into it. If the path
-// has no kustomization file, it generates one with all manifests.
-func (f *flux) kustomization(c *closure) (file string, k *types.Kustomization, err error) {
-	if d := f.repo.directory(f.path); d != nil {
-		if err := c.add(f.repo, f.path, nil); err != nil {
-			return "", nil, err
+// visible returns the Kustomization as it may be shown, or itself if it has no secrets. Its paths and references stay.
+func (f *flux) visible() *flux {
+	if !f.object.Tainted() {
+		return f
+	}
+	content := copyMap(f.object.Content)
+	spec, _ := content["spec"].(map[string]any)
+	spec = copyMap(spec)
+	shown, _ := f.object.Shown(content)["spec"].(map[string]any)
+	for _, field := range []string{"patches", "commonMetadata", "postBuild", "namePrefix", "nameSuffix", "images", "targetNamespace"} {
+		if value, ok := shown[field]; ok {
+			spec[field] = value
+		} else {
+			delete(spec, field)
 		}
-		if k, err = clone(d.kustomization); err != nil {
-			return "", nil, err
-		}
-		file = d.file
-	} else {
-		file = filepath.Join(f.path, "kustomization.yaml")
-		if k, err = f.generate(c); err != nil {
-			return "", nil, err
-		}
 	}
-	return file, k, f.edit(k, c)
-}
-
-// generate names every manifest below the path. A directory with its own kustomization file is one resource.
-func (f *flux) generate(c *closure) (*types.Kustomization, error) {
-	k := &types.Kustomization{}
-	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
-	g := &generator{f: f, c: c, k: k}
-	g.walk(f.path, 0)
-	if g.err != nil {
-		return nil, g.err
-	}
-	if len(k.Resources) == 0 {
-		k.Namespace = "_placeholder"
-	}
-	return k, nil
-}
-
-type generator struct {
-	f     *flux
-	c     *closure
-	k     *types.Kustomization
-	count int
-	err   error // the first one; the walk continues, to find all files
-}
-
-func (g *generator) fail(err error) {
-	if g.err == nil {
-		g.err = err
-	}
-}
-
-func (g *generator) walk(dir string, depth int) {
-	entries, err := g.f.repo.readDir(dir)
+	content["spec"] = spec
+	other, object := *f, *f.object
+	object.Content = content
+	other.object = &object
+	decoded, err := decode(&object)
 	if err != nil {
-		g.fail(fmt.Errorf("%s: %w", g.f.repo.display(dir), plainPathError(err)))
+		decoded = &kustomizev1.KustomizationSpec{} // show an empty spec
 	}
-	if depth > maxDepth {
-		g.fail(fmt.Errorf("%s: nested too deep", g.f.repo.display(dir)))
-		return
-	}
-	for _, e := range entries {
-		if g.count++; g.count > maxWalk {
-			g.fail(fmt.Errorf("%s: more than %d files", g.f.repo.display(g.f.path), maxWalk))
-			return
-		}
-		g.entry(filepath.Join(dir, e.Name()), e, depth)
-	}
+	other.spec = *decoded
+	return &other
 }
 
-func (g *generator) entry(path string, e fs.DirEntry, depth int) {
-	if e.IsDir() {
-		info, err := e.Info()
-		if err != nil || g.f.repo.skips(info) || g.f.ignores(path, true) {
-			return
-		}
-		if g.f.repo.kustomizationFile(path) == "" {
-			g.walk(path, depth+1)
-			return
-		}
-		if err := g.c.add(g.f.repo, path, []string{g.f.path}); err != nil {
-			g.fail(err)
-		}
-		g.resource(path)
-		return
+// locate finds the files of a Kustomization. It returns nil and an error if they are not available, and both if the API server
+// would refuse the Kustomization.
+func (r *Renderer) locate(o *manifest.Object, built sources) (*flux, error) {
+	spec, refused := decode(o)
+	if spec == nil {
+		return nil, refused
 	}
-	if isLink(e) {
-		g.link(path)
-		return
+	f := &flux{object: o, spec: *spec}
+	var err error
+	if f.repo, err = r.sourceOf(o, f, built); err != nil {
+		return nil, cmp.Or(refused, err)
 	}
-	ext := filepath.Ext(path)
-	if ext != ".yaml" && ext != ".yml" || g.f.ignores(path, false) {
-		return
-	}
-	if err := g.check(path); err != nil {
-		g.fail(err)
-	}
-	g.c.files[g.f.repo.original(path)] = true
-	g.resource(path)
-}
-
-func (g *generator) resource(path string) {
-	rel, err := filepath.Rel(g.f.path, path)
-	if err != nil {
-		g.fail(err)
-	}
-	g.k.Resources = append(g.k.Resources, relative(rel))
-}
-
-// check refuses a file that is not a manifest, as the controller does: one such file makes the build fail.
-func (g *generator) check(path string) error {
-	f, err := g.f.repo.file(path)
+	f.spec.Path = r.ownPath(o, spec)
+	path := slashed(f.spec.Path)
+	real, err := f.repo.within(join(f.repo.root, path))
 	if err == nil {
-		err = f.NoObjects()
+		var dir bool
+		if dir, err = f.repo.isDir(real); err == nil && !dir {
+			err = errors.New("not a directory")
+		}
 	}
 	if err != nil {
-		err = &decodeError{g.f.repo.display(path), err}
+		err = manifest.Fault(o, f.pathError(err), "spec", "path")
+		return nil, cmp.Or(refused, err)
 	}
-	if mistake, ok := errors.AsType[interface {
-		error
-		Excerpt() manifest.Excerpt
-	}](err); ok {
-		return &placedError{mistake.Excerpt(), err}
-	}
-	return err
+	f.path = real
+	f.artifact = r.artifactOf(f, built)
+	return f, refused
 }
 
-// edit writes the fields of the spec into a kustomization, as the controller does.
-func (f *flux) edit(k *types.Kustomization, c *closure) error {
-	s := f.spec
-	if s.TargetNamespace != "" {
-		k.Namespace = s.TargetNamespace
+// sourceOf returns the source of a Kustomization: a directory that replaces it, the artifact of a generator, or the repository of
+// the Kustomization itself.
+func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*repository, error) {
+	ref := sourceRef(o)
+	stand, root, err := r.standIn(ref)
+	if err != nil {
+		return nil, err
 	}
-	if s.NamePrefix != "" {
-		k.NamePrefix = s.NamePrefix
+	if f.source = stand; stand != nil {
+		return r.at(root), nil
 	}
-	if s.NameSuffix != "" {
-		k.NameSuffix = s.NameSuffix
+	if ref.Kind == externalArtifact {
+		repo, made, err := r.fromArtifact(o, ref, built)
+		f.made = made
+		return repo, err
 	}
-	for _, p := range s.Patches {
-		k.Patches = append(k.Patches, types.Patch{Patch: p.Patch, Target: selector(p.Target)})
+	root = r.homeOf(o)
+	if r.arrived.lost[ref] {
+		return nil, &elsewhereError{Source: ref, why: notFetched}
 	}
-	for _, i := range s.Images {
-		image := types.Image{Name: i.Name, NewName: i.NewName, NewTag: i.NewTag, Digest: i.Digest}
-		at := slices.IndexFunc(k.Images, func(other types.Image) bool { return other.Name == i.Name })
-		if at < 0 {
-			k.Images = append(k.Images, image)
-			continue
-		}
-		image.NewName = cmp.Or(image.NewName, k.Images[at].NewName)
-		if image.NewTag == "" && image.Digest == "" {
-			image.NewTag, image.Digest = k.Images[at].NewTag, k.Images[at].Digest
-		}
-		k.Images[at] = image
+	source := r.sourceFor(o, built, ref)
+	if why := r.elsewhere(source, ref, root, f.spec.Path); why != "" {
+		return nil, &elsewhereError{Source: ref, why: why, unknown: source == nil}
 	}
-	if len(s.BuildMetadata) > 0 {
-		k.BuildMetadata = nil
-		for _, option := range s.BuildMetadata {
-			k.BuildMetadata = append(k.BuildMetadata, string(option))
-		}
-	}
-	return f.components(k, c)
+	return r.at(root), nil
 }
 
-func (f *flux) components(k *types.Kustomization, c *closure) error {
-	for i, path := range f.spec.Components {
-		if filepath.IsAbs(filepath.FromSlash(path)) || looksRemote(path) {
-			return manifest.Fault(f.object, fmt.Errorf("component path '%s' must be local and relative", path), "spec", "components", i)
-		}
-		real, err := f.repo.within(join(f.path, path))
-		if err == nil && f.repo.directory(real) == nil {
-			err = errors.New("no kustomization file in it")
-		}
-		if err != nil && f.spec.IgnoreMissingComponents {
-			continue
-		}
-		if err == nil {
-			err = c.add(f.repo, real, []string{f.path})
-		}
-		if err != nil {
-			return manifest.Fault(f.object, fmt.Errorf("component %s: %w", path, err), "spec", "components", i)
-		}
-		k.Components = append(k.Components, relative(path))
+func (r *Renderer) artifactOf(f *flux, built sources) artifact {
+	ref := sourceRef(f.object)
+	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: r.sourceFor(f.object, built, ref)}
+	if a.source != nil && a.git {
+		a.ignore = manifest.At[string](a.source.Content, "spec", "ignore")
 	}
-	return nil
+	return a
+}
+
+// ownPath returns the path of a Kustomization. If the Kustomization is not built, its own variables are substituted in the path.
+func (r *Renderer) ownPath(o *manifest.Object, spec *kustomizev1.KustomizationSpec) string {
+	if spec.PostBuild == nil || !strings.Contains(spec.Path, "${") || strings.HasPrefix(o.Built, "Kustomization ") {
+		return spec.Path
+	}
+	v := newVariables(UnsetFails, r.budget)
+	v.set(spec.PostBuild.Substitute, public)
+	v.set(r.o.Variables, public)
+	text, _, err := v.text(r.ctx, spec.Path)
+	if err != nil {
+		return spec.Path
+	}
+	return text
+}
+
+// slashed returns the path of a Kustomization relative to the root of its repository, with slashes.
+func slashed(path string) string {
+	return strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+filepath.FromSlash(path))), "/")
 }
 
 func (f *flux) pathError(err error) error {
@@ -282,19 +212,69 @@ func (f *flux) pathError(err error) error {
 	}
 }
 
-// link records a link below the path of a Kustomization: Flux's artifacts do not contain links, so that it is not applied. Links
-// to files below the path or to files that are not manifests are no loss.
-func (g *generator) link(path string) {
-	real, err := g.f.repo.disk.within(g.f.repo.root, path)
-	_, out := errors.AsType[*outsideError](err)
-	if err != nil && !out || !out && inside(g.f.path, real) {
-		return
+// ignores reports whether a path is missing from the artifact that the controller sees.
+func (f *flux) ignores(path string, dir bool) bool {
+	choice := f.repo.choice(path, dir, f.artifact)
+	return choice == tree.DropAll || choice == tree.Drop && !dir
+}
+
+// complete returns an error if a file of a build is missing from the artifact, or if that is not known.
+func (f *flux) complete(c *closure) error {
+	err := f.absent(c)
+	f.repo.mu.Lock()
+	defer f.repo.mu.Unlock()
+	if f.repo.rulesErr != nil {
+		return manifest.Fault(f.object, fmt.Errorf("what the source leaves out is not known: %w", f.repo.rulesErr), "spec", "sourceRef")
 	}
-	info, err := os.Stat(path)
-	if ext := filepath.Ext(path); err != nil || !info.IsDir() && ext != ".yaml" && ext != ".yml" || g.f.ignores(path, info.IsDir()) {
-		return
+	return err
+}
+
+func (f *flux) absent(c *closure) error {
+	if !f.artifact.git {
+		return nil
 	}
-	g.c.links = append(g.c.links, manifest.Link{Name: g.f.repo.display(path), Out: out})
+	if why := f.left(f.path, true); why != "" {
+		return manifest.Fault(f.object, fmt.Errorf("%w: %s", f.pathError(os.ErrNotExist), why), "spec", "path")
+	}
+	for _, d := range c.dirs {
+		for _, e := range d.entries {
+			path := e.path
+			if f.repo.isDirectory(path) {
+				path = f.repo.kustomizationFile(path)
+			}
+			if why := f.left(path, false); path != "" && why != "" {
+				return &placedError{d.object.Excerpt(e.at...), fmt.Errorf("%s: %s: %s", e.field, e.text, why)}
+			}
+		}
+	}
+	return nil
+}
+
+// left explains why a path is missing from the artifact of the source. It returns "" if it is there or if that is not known.
+func (f *flux) left(path string, dir bool) string {
+	if path == f.repo.root || !f.ignores(path, dir) || dir && f.repo.choice(path, dir, f.artifact) != tree.DropAll {
+		return ""
+	}
+	rel, err := filepath.Rel(f.repo.root, path)
+	if err != nil {
+		return ""
+	}
+	rel = filepath.ToSlash(rel)
+	source := "the source"
+	if o := f.artifact.source; o != nil {
+		source = fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name)
+	}
+	by := "a " + tree.IgnoreFile
+	switch own, err := tree.NewRules(f.artifact.ignore); {
+	case err == nil && own.Ignored(rel, dir):
+		by = "spec.ignore"
+	case new(tree.Rules).WithDefaults().Ignored(rel, dir) && !f.repo.saysIgnored(filepath.Dir(path)):
+		if f.artifact.source == nil {
+			return "" // its spec.ignore may include it again
+		}
+		by = "Flux's own list of what is ignored"
+	}
+	return fmt.Sprintf("it is not in the artifact of %s, because of %s", source, by)
 }
 
 // warnLinks warns of the links that a build leaves out.
@@ -306,5 +286,3 @@ func (b *builder) warnLinks(o *manifest.Object, c *closure) {
 		b.notice(Notice{Code: finding.OutsideLink, Excerpt: manifest.Excerpt{Pos: manifest.Pos{File: link.Name}}, Text: link.Text()})
 	}
 }
-
-func isLink(e fs.DirEntry) bool { return e.Type()&fs.ModeSymlink != 0 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,25 +21,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
-
-const externalArtifact = "ExternalArtifact"
-
-// output holds the artifacts that an ArtifactGenerator makes from the available files, or its error.
-type output struct {
-	object    *manifest.Object
-	spec      *swv1.ArtifactGeneratorSpec
-	id        int
-	artifacts []generate.Artifact
-	doubts    []generate.Doubt
-	err       error // an *elsewhereError if only a source is not available
-	used      []Source
-	lacks     []Source // that are not available
-	views     map[string]*repository
-}
-
-func isGenerator(o *manifest.Object) bool {
-	return o.Group() == generate.Group && o.Kind == generate.Kind
-}
 
 // generatorFor returns the generator that makes an artifact, or nil. It looks at built generators first, then at those in files,
 // ordered by their distance from the object that refers to the artifact.
@@ -78,32 +58,6 @@ func (r *Renderer) generatorsNear(o *manifest.Object, namespace, name string) []
 		}
 	}
 	return r.nearestFirst(o, list)
-}
-
-// makes reports whether a generator makes the named artifact, or would if its sources were available.
-func (m *output) makes(name string) bool {
-	if m.spec == nil {
-		return false
-	}
-	named := slices.ContainsFunc(m.spec.OutputArtifacts, func(a swv1.OutputArtifact) bool {
-		return a.Name == name || m.spec.PathPattern != "" && m.err != nil && mayRender(a.Name, name)
-	})
-	return named || m.artifact(name) != nil
-}
-
-func mayRender(pattern, name string) bool {
-	before, _, _ := strings.Cut(pattern, "{")
-	after := pattern[strings.LastIndex(pattern, "}")+1:]
-	return strings.HasPrefix(name, strings.ToLower(before)) && strings.HasSuffix(name, strings.ToLower(after))
-}
-
-func (m *output) artifact(name string) *generate.Artifact {
-	for i := range m.artifacts {
-		if m.artifacts[i].Spec.Name == name {
-			return &m.artifacts[i]
-		}
-	}
-	return nil
 }
 
 // outputOf runs a generator. It keeps the result until a source changes.
@@ -163,13 +117,6 @@ func (m *output) build(r *Renderer, built sources, way []string) {
 		m.err = manifest.Fault(m.object, finding.WithCode(finding.RefusedGenerator, err), err.Path...)
 	}
 }
-
-// unmadeError is the error of an artifact that a generator does not make because of a mistake, which is reported with the generator.
-type unmadeError struct{ err error }
-
-func (e *unmadeError) Error() string { return e.err.Error() }
-
-func (e *unmadeError) Unwrap() error { return e.err }
 
 func (m *output) source(r *Renderer, i int, built sources, way []string) (*generate.Tree, error) {
 	s := m.spec.Sources[i]
@@ -239,23 +186,6 @@ func (r *Renderer) hasPath(root, at string) bool {
 		return !file.Missing(err)
 	}
 	return false
-}
-
-// begins returns the paths that are copied from a source, up to the first wildcard.
-func (m *output) begins(alias string) []string {
-	prefix := "@" + alias + "/"
-	var list []string
-	for _, a := range m.spec.OutputArtifacts {
-		for _, op := range a.Copy {
-			if at, ok := strings.CutPrefix(op.From, prefix); ok {
-				if glob := strings.IndexAny(at, "*?[]{"); glob >= 0 {
-					at = path.Dir(at[:glob] + "x")
-				}
-				list = append(list, path.Clean("/"+at))
-			}
-		}
-	}
-	return list
 }
 
 func ignoreOf(source *manifest.Object) string {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"math"
 	"path"
 	"path/filepath"
 	"slices"
@@ -14,8 +16,29 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// bootstrapName is the name that flux bootstrap gives the source of a cluster's own repository.
-const bootstrapName = "flux-system"
+func (r *Renderer) homeOf(o *manifest.Object) string {
+	if r.fetchedFile(o.Pos.File) {
+		return r.inputHome()
+	}
+	if real, err := r.disk.absolute(filepath.Dir(o.Pos.File)); err == nil {
+		return r.repository(real).root
+	}
+	return r.repositories[0].root
+}
+
+// inputHome returns the root of the repository that the input begins with. It is also the root for fetched files.
+func (r *Renderer) inputHome() string {
+	for _, path := range r.paths {
+		return r.repository(filepath.Dir(path)).root
+	}
+	return r.repositories[0].root
+}
+
+// fetchedFile reports whether a file, by its displayed name, is part of a fetched source.
+func (r *Renderer) fetchedFile(name string) bool {
+	name = filepath.ToSlash(name)
+	return slices.ContainsFunc(r.arrived.trees, func(s Source) bool { return strings.HasPrefix(name, s.shownAs()+"/") })
+}
 
 // elsewhere explains why a source is not the repository of the input; it returns "" if it is. A GitRepository is this repository
 // if its URL names the same repository as a remote of the checkout, and its ref is checked out. If that cannot be known, a source
@@ -100,6 +123,20 @@ func (r *Renderer) renamed(url string, c *checkout) bool {
 	return true
 }
 
+// checkout reads the Git directory of a repository, once. The result is empty if the directory is missing.
+func (r *Renderer) checkout(root string) *checkout {
+	c := r.checkouts[root]
+	if c == nil {
+		c = readCheckout(root)
+		r.checkouts[root] = c
+		for _, name := range slices.Sorted(maps.Keys(c.unread)) {
+			r.notices = append(r.notices, Notice{Code: finding.Unread, Text: fmt.Sprintf("%v: what is checked out is not known for sure", c.unread[name]),
+				Excerpt: manifest.Excerpt{Pos: manifest.Pos{File: r.display(name)}}})
+		}
+	}
+	return c
+}
+
 // checkoutOf returns the root of the repository of a HelmRelease of Flux 1 if its chart is in there, "" otherwise: a remote has
 // the name of the chart's repository, the path exists, and the ref is checked out.
 func (r *Renderer) checkoutOf(release *manifest.Object) string {
@@ -114,6 +151,67 @@ func (r *Renderer) checkoutOf(release *manifest.Object) string {
 		return ""
 	}
 	return root
+}
+
+// standIn returns the directory that replaces a source, or nil: one given with --source, or a fetched tree.
+func (r *Renderer) standIn(want Source) (*Source, string, error) {
+	for _, s := range r.o.Sources {
+		if s.Kind == want.Kind && s.Name == want.Name && (s.Namespace == "" || s.Namespace == want.Namespace) {
+			root, err := absolute(s.Dir)
+			if err != nil {
+				return nil, "", fmt.Errorf(finding.SourceFailed, s.Dir, plainPathError(err))
+			}
+			return &s, root, nil
+		}
+	}
+	for _, s := range r.arrived.trees {
+		if s.key() == want.key() {
+			root, err := absolute(s.Dir)
+			return &s, root, err
+		}
+	}
+	return nil, "", nil
+}
+
+// sourceFor returns the source that an object names, or nil. It looks at built sources first, then at files. If
+// several files define it, as for several clusters, it returns the nearest one.
+func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *manifest.Object {
+	key := want.key()
+	if source := built[key]; source != nil {
+		return source
+	}
+	found := r.index.sources[key]
+	if len(found) < 2 {
+		for _, p := range found {
+			return p.object
+		}
+		return nil
+	}
+	return r.nearestFirst(o, found)[0].object
+}
+
+// nearestFirst sorts objects in files by their distance from another object.
+func (r *Renderer) nearestFirst(o *manifest.Object, list []placed) []placed {
+	list = slices.Clone(list)
+	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))
+	if err != nil {
+		return list
+	}
+	slices.SortStableFunc(list, func(a, b placed) int {
+		return stepsTo([]string{filepath.Dir(a.path)}, dir) - stepsTo([]string{filepath.Dir(b.path)}, dir)
+	})
+	return list
+}
+
+// stepsTo returns the number of directories, up and down, from the nearest of several directories to dir.
+func stepsTo(dirs []string, dir string) int {
+	least := math.MaxInt
+	for _, from := range dirs {
+		if steps, ok := manifest.StepsBetween(from, dir); ok {
+			least = min(least, steps)
+		}
+	}
+	return least
 }
 
 // noticeRenamed notes that a source is assumed to be this repository although no remote has the name in its URL.

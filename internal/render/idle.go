@@ -11,20 +11,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// patchKey identifies an entry of patches, in a kustomization file or a Kustomization. An entry that another object added may have
-// another target.
-type patchKey struct {
-	at     string
-	index  int
-	target string
-}
-
-// notedPatch is a patch with its effect in all builds of the run.
-type notedPatch struct {
-	fitted bool
-	notice Notice
-}
-
 // notePatches records the effect of the patches of a build. o is the Kustomization that is built, or nil.
 func (b *builder) notePatches(r *repository, o *manifest.Object, uses []patchUse) {
 	for _, use := range uses {

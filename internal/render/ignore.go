@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -47,21 +45,6 @@ type artifact struct {
 	git    bool
 	source *manifest.Object // nil if it is not known
 	ignore string           // spec.ignore
-}
-
-func (r *Renderer) artifactOf(f *flux, built sources) artifact {
-	ref := sourceRef(f.object)
-	a := artifact{git: ref.Kind == sourcev1.GitRepositoryKind, source: r.sourceFor(f.object, built, ref)}
-	if a.source != nil && a.git {
-		a.ignore = manifest.At[string](a.source.Content, "spec", "ignore")
-	}
-	return a
-}
-
-// ignores reports whether a path is missing from the artifact that the controller sees.
-func (f *flux) ignores(path string, dir bool) bool {
-	choice := f.repo.choice(path, dir, f.artifact)
-	return choice == tree.DropAll || choice == tree.Drop && !dir
 }
 
 // choice returns the rule for a path in an artifact. It reads the ignore files only if they can matter: most repositories have no
@@ -107,63 +90,4 @@ func (r *repository) saysIgnored(dir string) bool {
 		learn(&r.mu, r.ignores, dir, says)
 	}
 	return says
-}
-
-// complete returns an error if a file of a build is missing from the artifact, or if that is not known.
-func (f *flux) complete(c *closure) error {
-	err := f.absent(c)
-	f.repo.mu.Lock()
-	defer f.repo.mu.Unlock()
-	if f.repo.rulesErr != nil {
-		return manifest.Fault(f.object, fmt.Errorf("what the source leaves out is not known: %w", f.repo.rulesErr), "spec", "sourceRef")
-	}
-	return err
-}
-
-func (f *flux) absent(c *closure) error {
-	if !f.artifact.git {
-		return nil
-	}
-	if why := f.left(f.path, true); why != "" {
-		return manifest.Fault(f.object, fmt.Errorf("%w: %s", f.pathError(os.ErrNotExist), why), "spec", "path")
-	}
-	for _, d := range c.dirs {
-		for _, e := range d.entries {
-			path := e.path
-			if f.repo.isDirectory(path) {
-				path = f.repo.kustomizationFile(path)
-			}
-			if why := f.left(path, false); path != "" && why != "" {
-				return &placedError{d.object.Excerpt(e.at...), fmt.Errorf("%s: %s: %s", e.field, e.text, why)}
-			}
-		}
-	}
-	return nil
-}
-
-// left explains why a path is missing from the artifact of the source. It returns "" if it is there or if that is not known.
-func (f *flux) left(path string, dir bool) string {
-	if path == f.repo.root || !f.ignores(path, dir) || dir && f.repo.choice(path, dir, f.artifact) != tree.DropAll {
-		return ""
-	}
-	rel, err := filepath.Rel(f.repo.root, path)
-	if err != nil {
-		return ""
-	}
-	rel = filepath.ToSlash(rel)
-	source := "the source"
-	if o := f.artifact.source; o != nil {
-		source = fmt.Sprintf("%s %s/%s", o.Kind, o.Namespace, o.Name)
-	}
-	by := "a " + tree.IgnoreFile
-	switch own, err := tree.NewRules(f.artifact.ignore); {
-	case err == nil && own.Ignored(rel, dir):
-		by = "spec.ignore"
-	case new(tree.Rules).WithDefaults().Ignored(rel, dir) && !f.repo.saysIgnored(filepath.Dir(path)):
-		if f.artifact.source == nil {
-			return "" // its spec.ignore may include it again
-		}
-		by = "Flux's own list of what is ignored"
-	}
-	return fmt.Sprintf("it is not in the artifact of %s, because of %s", source, by)
 }

@@ -70,13 +70,6 @@ func (b *builder) generator(kind, namespace, name string) string {
 	return ""
 }
 
-// absence is a ConfigMap or Secret of a Kustomization's variables that was not found when these were needed.
-type absence struct {
-	flux *flux
-	at   int // in spec.postBuild.substituteFrom
-	d    *datum
-}
-
 // warnAbsent warns of missing ConfigMaps and Secrets. It runs last, because an object of a later Kustomization may make them in
 // the cluster.
 func (b *builder) warnAbsent() {

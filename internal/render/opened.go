@@ -1,20 +1,10 @@
 package render
 
 import (
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
 )
-
-// given returns the values, among the used variables, that the command line sets.
-func (r *Renderer) given(used []string) []string {
-	var list []string
-	for _, name := range used {
-		if value := r.o.Variables[name]; value != "" {
-			list = append(list, value)
-		}
-	}
-	return list
-}
 
 // openFile opens the objects of a file that is not built, once in a run.
 func (r *Renderer) openFile(f *manifest.File) {
@@ -67,6 +57,15 @@ func (r *Renderer) openRaw(o *manifest.Raw) (map[string]any, error) {
 	return s.content, nil
 }
 
+// decrypter returns a decrypter with the keys of the user, except for untrusted manifests.
+func (r *Renderer) decrypter() *decrypter {
+	d := &decrypter{keys: r.ambient()}
+	if r.o.Untrusted {
+		d.hint = finding.KeysLeftOut
+	}
+	return d
+}
+
 // substitutePlain substitutes the variables of the command line in an object, and records the part that may be shown. shown is
 // that part before the substitution.
 func (r *Renderer) substitutePlain(obj *manifest.Object, content, shown map[string]any) (*substituted, error) {
@@ -80,4 +79,15 @@ func (r *Renderer) substitutePlain(obj *manifest.Object, content, shown map[stri
 		confide(obj, s.content, r.plain.shown(r.ctx, content, shown))
 	}
 	return s, nil
+}
+
+// given returns the values, among the used variables, that the command line sets.
+func (r *Renderer) given(used []string) []string {
+	var list []string
+	for _, name := range used {
+		if value := r.o.Variables[name]; value != "" {
+			list = append(list, value)
+		}
+	}
+	return list
 }

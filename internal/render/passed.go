@@ -177,15 +177,6 @@ func (r *Renderer) Unreached() []string {
 	return names
 }
 
-// live reports whether a file or directory takes part in a run even without a build: because the input does not show which files
-// are applied, or because the path itself shows it.
-func (p *plan) live(path string) bool { return !p.known || p.entryFiles[path] }
-
-// sourceElsewhere reports whether a file is at the path of a Kustomization whose source is elsewhere: it may be applied.
-func (p *plan) sourceElsewhere(path string) bool {
-	return slices.ContainsFunc(p.elsewhere, func(dir string) bool { return inside(dir, path) })
-}
-
 // Loose returns the result for passed files that no build applies, with all files that they may refer to. It returns nil if there
 // are no such files, or if no passed file is applied.
 func (r *Renderer) Loose(results []*Result) *Result {

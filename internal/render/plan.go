@@ -42,6 +42,15 @@ type node struct {
 	pathHere string  // the directory here at the path of a Kustomization from elsewhere
 }
 
+// live reports whether a file or directory takes part in a run even without a build: because the input does not show which files
+// are applied, or because the path itself shows it.
+func (p *plan) live(path string) bool { return !p.known || p.entryFiles[path] }
+
+// sourceElsewhere reports whether a file is at the path of a Kustomization whose source is elsewhere: it may be applied.
+func (p *plan) sourceElsewhere(path string) bool {
+	return slices.ContainsFunc(p.elsewhere, func(dir string) bool { return inside(dir, path) })
+}
+
 func (r *Renderer) newPlan() *plan {
 	r.pass()
 	r.findSyncs()
@@ -168,6 +177,16 @@ func origins(edges [][]int) []int {
 	}
 	slices.Sort(starts)
 	return starts
+}
+
+// reach returns all nodes that an origin leads to, including itself.
+func reach(edges [][]int, start int) []int {
+	if len(edges[start]) == 0 {
+		return []int{start}
+	}
+	var nodes []int
+	visit(edges, start, make([]bool, len(edges)), func(i int) { nodes = append(nodes, i) })
+	return nodes
 }
 
 // visit calls done for every node that a node leads to and that was not seen before, successors first.

@@ -12,13 +12,6 @@ import (
 // generator may still be built, waits in builder.parked; a built one that lacks variables in builder.waiting; a ResourceSet,
 // whose inputs may come from any object, in builder.sets.
 
-// parked is a Kustomization that waits for its source, with the start that led to it.
-type parked struct {
-	object *manifest.Object
-	from   int
-	need   *Need // the source whose tree is missing, nil for a generator that may still be built
-}
-
 // enter builds a Kustomization. One with an artifact waits if its generator was not built yet.
 func (b *builder) enter(o *manifest.Object) {
 	if !b.ready(o) {

@@ -4,14 +4,17 @@
 package render
 
 import (
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"sync"
 
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
+	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/file"
@@ -53,17 +56,6 @@ type Options struct {
 	Getenv func(string) string
 }
 
-// Source is a directory that replaces a source, or only the source. An empty namespace matches all.
-type Source struct{ Kind, Namespace, Name, Dir string }
-
-func (s Source) key() string { return datumKey(s.Kind, s.Namespace, s.Name) }
-
-// sourceRef returns the source that a Kustomization names.
-func sourceRef(o *manifest.Object) Source {
-	ref := func(name string) string { return manifest.At[string](o.Content, "spec", "sourceRef", name) }
-	return Source{Kind: ref("kind"), Namespace: cmp.Or(ref("namespace"), o.Namespace), Name: ref("name")}
-}
-
 // Notice is a message of a run: a finding if it has a code, otherwise a log line.
 type Notice struct {
 	Code    finding.Code
@@ -72,6 +64,26 @@ type Notice struct {
 	Text    string
 	Hint    string
 	Debug   bool
+}
+
+// Rejection is a Kustomization that the API server would refuse, with the error.
+type Rejection struct {
+	Object *manifest.Object
+	Err    error
+}
+
+// patchKey identifies an entry of patches, in a kustomization file or a Kustomization. An entry that another object added may have
+// another target.
+type patchKey struct {
+	at     string
+	index  int
+	target string
+}
+
+// notedPatch is a patch with its effect in all builds of the run.
+type notedPatch struct {
+	fitted bool
+	notice Notice
 }
 
 // Renderer builds the kustomizations of one run. All clusters share its caches of the input. New makes it for an Input, which
@@ -146,34 +158,6 @@ func New(ctx context.Context, in *manifest.Input, o Options) *Renderer {
 	return r
 }
 
-// Rejection is a Kustomization that the API server would refuse, with the error.
-type Rejection struct {
-	Object *manifest.Object
-	Err    error
-}
-
-// Exhausted returns the error of a build that exceeded its memory or time, usually nil. The code that it runs cannot be
-// stopped, so the program should end soon.
-func (c *Cluster) Exhausted() error { return c.r.budget.Failure() }
-
-func (b *builder) notice(n Notice) {
-	if n.Object != nil && n.Object.ReferenceOnly {
-		return
-	}
-	if !slices.Contains(b.notices, n) {
-		b.notices = append(b.notices, n)
-	}
-}
-
-func (b *builder) warn(code finding.Code, o *manifest.Object, text, hint string, path ...any) {
-	b.notice(Notice{Code: code, Object: o, Excerpt: o.Excerpt(path...), Text: text, Hint: hint})
-}
-
-// warnAt is warn without the line, which may contain text that must not be shown.
-func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint string, pos manifest.Pos) {
-	b.notice(Notice{Code: code, Object: o, Excerpt: manifest.Excerpt{Pos: pos}, Text: text, Hint: hint})
-}
-
 func (r *Renderer) prepare() {
 	for _, dir := range r.in.Roots {
 		if real, err := absolute(dir); err == nil {
@@ -241,6 +225,112 @@ func (r *Renderer) rootOf(path string) string {
 	return best
 }
 
+// buildOnce runs a build, or returns the result of an earlier one with the same arguments: clusters share builds.
+func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustomization, replace map[string][]byte) buildResult {
+	text, err := json.Marshal(k)
+	if err != nil {
+		return buildResult{err: err}
+	}
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%q %q %q", dir, file, text)
+	for _, path := range slices.Sorted(maps.Keys(replace)) {
+		_, _ = fmt.Fprintf(h, " %q %q", path, replace[path])
+	}
+	key := string(h.Sum(nil))
+	known, ok := r.builds[key]
+	if !ok {
+		known = repo.build(r.ctx, dir, file, k, replace)
+		r.builds[key] = known
+	}
+	return known
+}
+
+type index struct {
+	sources    map[string][]placed // in the order of the input
+	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
+	generators map[string][]placed // of such objects, in the cluster only
+
+	artifactGenerators []placed            // in the order of the input
+	sourcePaths        map[string][]string // of the Kustomizations of each source, by kind, namespace and name
+}
+
+// placed is an object and the real path of its file.
+type placed struct {
+	object *manifest.Object
+	path   string
+}
+
+func newIndex(r *Renderer) *index {
+	x := &index{sources: map[string][]placed{}, data: map[string][]placed{}, generators: map[string][]placed{}, sourcePaths: map[string][]string{}}
+	for _, path := range r.paths {
+		f := r.byPath[path]
+		for _, o := range f.Kustomizations() {
+			key := sourceRef(o).key()
+			x.sourcePaths[key] = append(x.sourcePaths[key], manifest.At[string](o.Content, "spec", "path"))
+		}
+		for _, o := range f.Objects() {
+			switch {
+			case o.Group() == manifest.SourceGroup:
+				key := datumKey(o.Kind, o.Namespace, o.Name)
+				x.sources[key] = append(x.sources[key], placed{o, path})
+			case isGenerator(o):
+				x.artifactGenerators = append(x.artifactGenerators, placed{o, path})
+			case o.Group() == "":
+				key := datumKey(o.Kind, o.Namespace, o.Name)
+				x.data[key] = append(x.data[key], placed{o, path})
+			}
+		}
+		for _, m := range f.Generators() {
+			key := datumKey(m.Generates.Kind, m.Generates.Namespace, m.Generates.Name)
+			x.generators[key] = append(x.generators[key], placed{m.Object, path})
+		}
+	}
+	return x
+}
+
+// Cluster is a part of the input that can be one cluster. A repository may have several: then a Kustomization may have several
+// definitions, one for each cluster. The Renderer makes the Cluster, which does not change. But Build uses the Renderer's caches:
+// build the clusters of one Renderer one after the other.
+type Cluster struct {
+	// Dir is the directory of the cluster, empty without one.
+	Dir string
+
+	r       *Renderer
+	dirs    []string // directories of its own origins
+	own     []int    // origins that are in this cluster only
+	origins []int
+	defined map[string]string // the specs of the Kustomizations of its own origins, by name
+	claims  map[string]bool   // files that its origins lead to, nil for all
+	others  []*Cluster        // the clusters that share the input
+
+	starts []int // nodes
+}
+
+// foreign reports whether a file belongs to other clusters only, and is not built here. A file that no cluster builds belongs
+// to the cluster whose directory contains it.
+func (c *Cluster) foreign(path string) bool {
+	switch {
+	case c.claims == nil, c.claims[path]:
+		return false
+	case c.r.plan.claimed[path]:
+		return true
+	}
+	return !c.contains(path) && slices.ContainsFunc(c.others, func(other *Cluster) bool { return other.contains(path) })
+}
+
+// begunByOther reports whether another cluster of the input begins with a node.
+func (c *Cluster) begunByOther(node int) bool {
+	return slices.ContainsFunc(c.others, func(other *Cluster) bool { return other != c && slices.Contains(other.own, node) })
+}
+
+func (c *Cluster) contains(path string) bool {
+	return slices.ContainsFunc(c.dirs, func(dir string) bool { return inside(dir, path) })
+}
+
+// Exhausted returns the error of a build that exceeded its memory or time, usually nil. The code that it runs cannot be
+// stopped, so the program should end soon.
+func (c *Cluster) Exhausted() error { return c.r.budget.Failure() }
+
 // warnNamespaces warns of plain manifests without a namespace: in a repository this is rarely intended.
 func (b *builder) warnNamespaces(claimed map[*manifest.File]bool) {
 	for _, f := range b.in.Files {
@@ -253,8 +343,4 @@ func (b *builder) warnNamespaces(claimed map[*manifest.File]bool) {
 			}
 		}
 	}
-}
-
-func (b *builder) warnNamespace(o *manifest.Object, taken string) {
-	b.warn(finding.NoNamespace, o, "no namespace, and no kustomization gives it one: taken to be in "+taken, "", "metadata", "name")
 }

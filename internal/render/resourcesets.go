@@ -20,18 +20,6 @@ import (
 // maxNested is the limit of ResourceSets that make each other.
 const maxNested = 4
 
-// pendingSet is a ResourceSet that waits for all other builds, which may add its providers.
-type pendingSet struct {
-	object *manifest.Object
-	from   int
-	depth  int // of the sets that made it
-}
-
-type inputProvider struct {
-	resourceset.Provider
-	object *manifest.Object
-}
-
 // takeOperators handles the objects of the Flux operator. It reports whether the object is a ResourceSet, which is expanded
 // later.
 func (b *builder) takeOperators(o *manifest.Object) bool {

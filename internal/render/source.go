@@ -1,14 +1,37 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
-	"path/filepath"
+	"path"
 	"slices"
+	"strings"
+
+	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
+
+// Source is a directory that replaces a source, or only the source. An empty namespace matches all.
+type Source struct{ Kind, Namespace, Name, Dir string }
+
+func (s Source) key() string { return datumKey(s.Kind, s.Namespace, s.Name) }
+
+func datumKey(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
+
+func (s Source) shownAs() string { return path.Join(s.Kind, s.Namespace, s.Name) }
+
+// sourceRef returns the source that a Kustomization names.
+func sourceRef(o *manifest.Object) Source {
+	ref := func(name string) string { return manifest.At[string](o.Content, "spec", "sourceRef", name) }
+	return Source{Kind: ref("kind"), Namespace: cmp.Or(ref("namespace"), o.Namespace), Name: ref("name")}
+}
+
+// bootstrapName is the name that flux bootstrap gives the source of a cluster's own repository.
+const bootstrapName = "flux-system"
 
 // elsewhereError is the error of a source that is not available here, so that its Kustomizations are not built.
 type elsewhereError struct {
@@ -39,32 +62,8 @@ func (e *elsewhereError) Hint() string {
 	return hint + finding.OrFollow
 }
 
-// sourceOf returns the source of a Kustomization: a directory that replaces it, the artifact of a generator, or the repository of
-// the Kustomization itself.
-func (r *Renderer) sourceOf(o *manifest.Object, f *flux, built sources) (*repository, error) {
-	ref := sourceRef(o)
-	stand, root, err := r.standIn(ref)
-	if err != nil {
-		return nil, err
-	}
-	if f.source = stand; stand != nil {
-		return r.at(root), nil
-	}
-	if ref.Kind == externalArtifact {
-		repo, made, err := r.fromArtifact(o, ref, built)
-		f.made = made
-		return repo, err
-	}
-	root = r.homeOf(o)
-	if r.arrived.lost[ref] {
-		return nil, &elsewhereError{Source: ref, why: notFetched}
-	}
-	source := r.sourceFor(o, built, ref)
-	if why := r.elsewhere(source, ref, root, f.spec.Path); why != "" {
-		return nil, &elsewhereError{Source: ref, why: why, unknown: source == nil}
-	}
-	return r.at(root), nil
-}
+// notFetched describes a source that could not be fetched. The reason is reported with the source.
+const notFetched = "not there, because it could not be fetched"
 
 // noteTree records the directory of a Kustomization's source, unless it is only assumed because the path exists.
 func (b *builder) noteTree(f *flux) {
@@ -74,79 +73,6 @@ func (b *builder) noteTree(f *flux) {
 	if root, _ := file.Repository(f.repo.root); f.source != nil || here && root == f.repo.root {
 		b.trees[source] = f.repo.root
 	}
-}
-
-// standIn returns the directory that replaces a source, or nil: one given with --source, or a fetched tree.
-func (r *Renderer) standIn(want Source) (*Source, string, error) {
-	for _, s := range r.o.Sources {
-		if s.Kind == want.Kind && s.Name == want.Name && (s.Namespace == "" || s.Namespace == want.Namespace) {
-			root, err := absolute(s.Dir)
-			if err != nil {
-				return nil, "", fmt.Errorf(finding.SourceFailed, s.Dir, plainPathError(err))
-			}
-			return &s, root, nil
-		}
-	}
-	for _, s := range r.arrived.trees {
-		if s.key() == want.key() {
-			root, err := absolute(s.Dir)
-			return &s, root, err
-		}
-	}
-	return nil, "", nil
-}
-
-func (r *Renderer) homeOf(o *manifest.Object) string {
-	if r.fetchedFile(o.Pos.File) {
-		return r.inputHome()
-	}
-	if real, err := r.disk.absolute(filepath.Dir(o.Pos.File)); err == nil {
-		return r.repository(real).root
-	}
-	return r.repositories[0].root
-}
-
-type index struct {
-	sources    map[string][]placed // in the order of the input
-	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
-	generators map[string][]placed // of such objects, in the cluster only
-
-	artifactGenerators []placed            // in the order of the input
-	sourcePaths        map[string][]string // of the Kustomizations of each source, by kind, namespace and name
-}
-
-// placed is an object and the real path of its file.
-type placed struct {
-	object *manifest.Object
-	path   string
-}
-
-func newIndex(r *Renderer) *index {
-	x := &index{sources: map[string][]placed{}, data: map[string][]placed{}, generators: map[string][]placed{}, sourcePaths: map[string][]string{}}
-	for _, path := range r.paths {
-		f := r.byPath[path]
-		for _, o := range f.Kustomizations() {
-			key := sourceRef(o).key()
-			x.sourcePaths[key] = append(x.sourcePaths[key], manifest.At[string](o.Content, "spec", "path"))
-		}
-		for _, o := range f.Objects() {
-			switch {
-			case o.Group() == manifest.SourceGroup:
-				key := datumKey(o.Kind, o.Namespace, o.Name)
-				x.sources[key] = append(x.sources[key], placed{o, path})
-			case isGenerator(o):
-				x.artifactGenerators = append(x.artifactGenerators, placed{o, path})
-			case o.Group() == "":
-				key := datumKey(o.Kind, o.Namespace, o.Name)
-				x.data[key] = append(x.data[key], placed{o, path})
-			}
-		}
-		for _, m := range f.Generators() {
-			key := datumKey(m.Generates.Kind, m.Generates.Namespace, m.Generates.Name)
-			x.generators[key] = append(x.generators[key], placed{m.Object, path})
-		}
-	}
-	return x
 }
 
 // sources holds objects of source.toolkit.fluxcd.io by kind, namespace and name.
@@ -162,32 +88,85 @@ func (s sources) add(o *manifest.Object) bool {
 	return true
 }
 
-// sourceFor returns the source that an object names, or nil. It looks at built sources first, then at files. If
-// several files define it, as for several clusters, it returns the nearest one.
-func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *manifest.Object {
-	key := want.key()
-	if source := built[key]; source != nil {
-		return source
-	}
-	found := r.index.sources[key]
-	if len(found) < 2 {
-		for _, p := range found {
-			return p.object
-		}
-		return nil
-	}
-	return r.nearestFirst(o, found)[0].object
+// Need names a source whose tree is not available.
+type Need struct {
+	Source
+	Generator bool // an ArtifactGenerator uses it
 }
 
-// nearestFirst sorts objects in files by their distance from another object.
-func (r *Renderer) nearestFirst(o *manifest.Object, list []placed) []placed {
-	list = slices.Clone(list)
-	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))
-	if err != nil {
-		return list
+type arrivals struct {
+	asked map[Need]bool
+	trees []Source        // that were fetched
+	lost  map[Source]bool // that could not be fetched
+}
+
+func newArrivals() *arrivals { return &arrivals{asked: map[Need]bool{}, lost: map[Source]bool{}} }
+
+const externalArtifact = "ExternalArtifact"
+
+// output holds the artifacts that an ArtifactGenerator makes from the available files, or its error.
+type output struct {
+	object    *manifest.Object
+	spec      *swv1.ArtifactGeneratorSpec
+	id        int
+	artifacts []generate.Artifact
+	doubts    []generate.Doubt
+	err       error // an *elsewhereError if only a source is not available
+	used      []Source
+	lacks     []Source // that are not available
+	views     map[string]*repository
+}
+
+// makes reports whether a generator makes the named artifact, or would if its sources were available.
+func (m *output) makes(name string) bool {
+	if m.spec == nil {
+		return false
 	}
-	slices.SortStableFunc(list, func(a, b placed) int {
-		return stepsTo([]string{filepath.Dir(a.path)}, dir) - stepsTo([]string{filepath.Dir(b.path)}, dir)
+	named := slices.ContainsFunc(m.spec.OutputArtifacts, func(a swv1.OutputArtifact) bool {
+		return a.Name == name || m.spec.PathPattern != "" && m.err != nil && mayRender(a.Name, name)
 	})
+	return named || m.artifact(name) != nil
+}
+
+func (m *output) artifact(name string) *generate.Artifact {
+	for i := range m.artifacts {
+		if m.artifacts[i].Spec.Name == name {
+			return &m.artifacts[i]
+		}
+	}
+	return nil
+}
+
+func mayRender(pattern, name string) bool {
+	before, _, _ := strings.Cut(pattern, "{")
+	after := pattern[strings.LastIndex(pattern, "}")+1:]
+	return strings.HasPrefix(name, strings.ToLower(before)) && strings.HasSuffix(name, strings.ToLower(after))
+}
+
+// begins returns the paths that are copied from a source, up to the first wildcard.
+func (m *output) begins(alias string) []string {
+	prefix := "@" + alias + "/"
+	var list []string
+	for _, a := range m.spec.OutputArtifacts {
+		for _, op := range a.Copy {
+			if at, ok := strings.CutPrefix(op.From, prefix); ok {
+				if glob := strings.IndexAny(at, "*?[]{"); glob >= 0 {
+					at = path.Dir(at[:glob] + "x")
+				}
+				list = append(list, path.Clean("/"+at))
+			}
+		}
+	}
 	return list
 }
+
+func isGenerator(o *manifest.Object) bool {
+	return o.Group() == generate.Group && o.Kind == generate.Kind
+}
+
+// unmadeError is the error of an artifact that a generator does not make because of a mistake, which is reported with the generator.
+type unmadeError struct{ err error }
+
+func (e *unmadeError) Error() string { return e.err.Error() }
+
+func (e *unmadeError) Unwrap() error { return e.err }

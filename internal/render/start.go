@@ -3,11 +3,7 @@ package render
 import (
 	"errors"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
-
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -111,34 +107,6 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 	for _, name := range below {
 		b.withdraw(name, keep)
 	}
-}
-
-// nameOf returns the name of a Kustomization in the field Built of its objects, "" for an object of another kind.
-func nameOf(o *manifest.Object) string {
-	if o.Group() != manifest.KustomizeGroup || o.Kind != "Kustomization" {
-		return ""
-	}
-	return "Kustomization " + o.Namespace + "/" + o.Name
-}
-
-// ownPath returns the path of a Kustomization. If the Kustomization is not built, its own variables are substituted in the path.
-func (r *Renderer) ownPath(o *manifest.Object, spec *kustomizev1.KustomizationSpec) string {
-	if spec.PostBuild == nil || !strings.Contains(spec.Path, "${") || strings.HasPrefix(o.Built, "Kustomization ") {
-		return spec.Path
-	}
-	v := newVariables(UnsetFails, r.budget)
-	v.set(spec.PostBuild.Substitute, public)
-	v.set(r.o.Variables, public)
-	text, _, err := v.text(r.ctx, spec.Path)
-	if err != nil {
-		return spec.Path
-	}
-	return text
-}
-
-// slashed returns the path of a Kustomization relative to the root of its repository, with slashes.
-func slashed(path string) string {
-	return strings.TrimPrefix(filepath.ToSlash(filepath.Clean("/"+filepath.FromSlash(path))), "/")
 }
 
 // lose claims the files of a Kustomization that cannot be built, as far as its path shows them. It reports whether

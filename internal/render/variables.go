@@ -194,13 +194,6 @@ func (e *unsetError) Hint() string {
 	return finding.SetVariable(e.name) + finding.MakeEmpty
 }
 
-type unsetUse struct {
-	object *manifest.Object
-	pos    manifest.Pos
-	hint   string
-	open   bool // it stays as it is written
-}
-
 func (b *builder) noteUnset(o *manifest.Object, names []string, hint string, open bool) {
 	if o.ReferenceOnly {
 		return

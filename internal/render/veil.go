@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/types"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -267,34 +266,6 @@ const hashLength = 11
 
 func isHash(text string) bool {
 	return text[0] == '-' && strings.Trim(text[1:], "0123456789abcdefghijklmnopqrstuvwxyz") == ""
-}
-
-// visible returns the Kustomization as it may be shown, or itself if it has no secrets. Its paths and references stay.
-func (f *flux) visible() *flux {
-	if !f.object.Tainted() {
-		return f
-	}
-	content := copyMap(f.object.Content)
-	spec, _ := content["spec"].(map[string]any)
-	spec = copyMap(spec)
-	shown, _ := f.object.Shown(content)["spec"].(map[string]any)
-	for _, field := range []string{"patches", "commonMetadata", "postBuild", "namePrefix", "nameSuffix", "images", "targetNamespace"} {
-		if value, ok := shown[field]; ok {
-			spec[field] = value
-		} else {
-			delete(spec, field)
-		}
-	}
-	content["spec"] = spec
-	other, object := *f, *f.object
-	object.Content = content
-	other.object = &object
-	decoded, err := decode(&object)
-	if err != nil {
-		decoded = &kustomizev1.KustomizationSpec{} // show an empty spec
-	}
-	other.spec = *decoded
-	return &other
 }
 
 // show finds the fields that values of Secrets reached in the build of a Kustomization, or of a directory without one.
