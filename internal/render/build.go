@@ -1,17 +1,14 @@
 package render
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
@@ -196,68 +193,6 @@ type buildResult struct {
 	err     error
 }
 
-type patchUse struct {
-	file   string // the kustomization file
-	index  int
-	fitted bool
-	target string
-	hint   string // advice if no object matches
-}
-
-type patchUses struct {
-	sealed bool // objects were decrypted, so their names are not shown
-	list   []patchUse
-	idle   int
-}
-
-// maxIdle is the limit of patches without a matching object that are reported for one build.
-const maxIdle = 100
-
-func (u *patchUses) add(p kustomize.PatchUse) {
-	use := patchUse{file: p.File, index: p.Index, fitted: p.Fitted, target: shownTarget(p.Target)}
-	if !p.Fitted {
-		if u.idle++; u.idle > maxIdle {
-			return
-		}
-		if u.sealed {
-			p.Near = nil
-		}
-		use.hint = nearTarget(p.Target, p.Near)
-	}
-	u.list = append(u.list, use)
-}
-
-func shownTarget(t types.Selector) string {
-	name := strings.TrimPrefix(t.Namespace+"/"+t.Name, "/")
-	parts := slices.DeleteFunc([]string{cmp.Or(t.Kind, t.Group), name, t.LabelSelector, t.AnnotationSelector}, func(part string) bool { return part == "" })
-	return strings.Join(parts, " ")
-}
-
-func nearTarget(t types.Selector, there []resid.ResId) string {
-	const otherwise = "correct the target, or remove the patch"
-	var kinds, names []string
-	for _, id := range there {
-		kinds = append(kinds, id.Kind)
-		if id.Kind == t.Kind {
-			names = append(names, id.Name)
-		}
-	}
-	if names == nil {
-		if kind, ok := finding.Nearest(t.Kind, kinds); ok {
-			return "did you mean " + kind + "? Else remove the patch"
-		}
-		return otherwise
-	}
-	name, ok := finding.Nearest(t.Name, names)
-	switch {
-	case ok && name != t.Name:
-		return fmt.Sprintf("did you mean %s %s? Else remove the patch", t.Kind, name)
-	case len(names) == 1:
-		return fmt.Sprintf("the only %s here is %s: %s", t.Kind, names[0], otherwise)
-	}
-	return otherwise
-}
-
 // lacks reports whether a kustomization includes something remote, which is left out.
 func (r *repository) lacks(dir string, k *types.Kustomization) bool {
 	c := newClosure()
@@ -286,6 +221,15 @@ func newBuildError(file string, err error) *buildError {
 	return &buildError{file, manifest.Excerpt{Pos: manifest.Pos{File: file}}, err}
 }
 
+// deepestMistake returns the innermost placed error in an error, nil if there is no placed error.
+func deepestMistake(err error) *placedError {
+	var found *placedError
+	for placed, ok := errors.AsType[*placedError](err); ok; placed, ok = errors.AsType[*placedError](placed.err) {
+		found = placed
+	}
+	return found
+}
+
 func (e *buildError) Error() string {
 	if e.at.Pos.File != "" {
 		return e.at.Pos.String() + ": " + e.text()
@@ -302,44 +246,3 @@ func (e *buildError) Excerpt() manifest.Excerpt { return e.at }
 
 // NotBuilt marks the error as a failed build.
 func (e *buildError) NotBuilt() bool { return true }
-
-// spoilingError is an error in a file, in variables, or in their use, for which a whole Kustomization fails.
-type spoilingError struct {
-	err  error
-	name string
-	hint string // "" for the hint of err
-}
-
-// spoiledBy returns the error of a Kustomization or directory with a file that cannot be parsed.
-func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingError {
-	e := &spoilingError{err: parse, name: name, hint: parse.Hint()}
-	if decode, ok := errors.AsType[*decodeError](err); ok && e.hint == "" && !parse.Syntax() {
-		e.hint = decode.Hint()
-	}
-	return e
-}
-
-// Hint returns the advice for the error.
-func (e *spoilingError) Hint() string { return cmp.Or(e.hint, cmp.Or(finding.Hints(e.err)...)) }
-
-func (e *spoilingError) Error() string {
-	return e.err.Error() + ": nothing of " + e.name + " is applied"
-}
-
-func (e *spoilingError) Unwrap() error { return e.err }
-
-// decodeError is the error of a file without objects in a directory of manifests.
-type decodeError struct {
-	file string
-	err  error
-}
-
-func (e *decodeError) Error() string {
-	return fmt.Sprintf("failed to decode Kubernetes YAML from %s: %v", e.file, e.err)
-}
-
-func (e *decodeError) Unwrap() error { return e.err }
-
-func (e *decodeError) Hint() string {
-	return "every .yaml file below spec.path is applied: move other files away, or write a kustomization.yaml that names the manifests"
-}

@@ -280,15 +280,3 @@ func unsealed(before, after, shown any) any {
 		return at[1], isLeaf(v)
 	})
 }
-
-// sealed reports whether an object may contain encrypted values. The check is cheap for most objects.
-func sealed(content map[string]any) bool {
-	if sops.Encrypted(content) {
-		return true
-	}
-	if kind, _ := content["kind"].(string); kind != "Secret" {
-		return false
-	}
-	data, _ := content["data"].(map[string]any)
-	return len(data) > 0
-}

@@ -23,9 +23,6 @@ const (
 	maxIncludes = 5000
 )
 
-// maxWalk is the limit of entries in a directory that a kustomization is generated for.
-const maxWalk = 100_000
-
 func (r *repository) kustomizationFile(dir string) string {
 	for _, name := range manifest.KustomizationFiles() {
 		if path := filepath.Join(dir, name); r.isFile(path) {
@@ -276,8 +273,3 @@ func (c *closure) carries() bool {
 	}
 	return false
 }
-
-// endlessError is the error of a build that would not end, or not soon.
-type endlessError struct{ text string }
-
-func (e *endlessError) Error() string { return e.text }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,11 +12,16 @@ import (
 	"sync"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/tree"
 )
 
 // maxTexts is the limit, in bytes, of cached files that are not part of the input.
 const maxTexts = 64 << 20
+
+// maxWalk is the limit of entries in a directory that a kustomization is generated for.
+const maxWalk = 100_000
 
 // disk caches the file system for a run: a link is followed once and a file opened once, for all clusters and builds. It may be
 // used by several goroutines.
@@ -87,33 +93,8 @@ func (d *disk) mode(path string) (fs.FileMode, error) {
 	return info.Mode(), nil
 }
 
-// within follows the links of an absolute path and refuses to leave the root.
-func (d *disk) within(root, path string) (string, error) {
-	path = filepath.Clean(path)
-	if !inside(root, path) {
-		return "", &outsideError{}
-	}
-	real, err := d.real(path)
-	if err != nil {
-		return "", plainPathError(err)
-	}
-	if !inside(root, real) {
-		return "", &outsideError{}
-	}
-	return real, nil
-}
-
 func inside(root, path string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
-}
-
-type outsideError struct{}
-
-func (e *outsideError) Error() string { return "leads out of the repository" }
-
-// Hint explains where a repository begins.
-func (e *outsideError) Hint() string {
-	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
 }
 
 // plainPathError returns the reason alone: the caller knows the path.
@@ -218,3 +199,50 @@ func relative(path string) string {
 	}
 	return "./" + path
 }
+
+func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generate.Tree, error) {
+	root, err := file.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	limits := tree.Limits{Entries: maxWalk}
+	rules, err := tree.SourceRules(ctx, root, ignore, tree.Options{Filter: filter, Limits: limits})
+	if err != nil {
+		return nil, err
+	}
+	names, dirs, err := tree.List(ctx, root, tree.Options{Filter: tree.All(filter, rules.Choose), Limits: limits})
+	if err != nil {
+		return nil, err
+	}
+	t := generate.NewTree()
+	for _, name := range names {
+		if err := t.Add(name, generate.File{Content: onDisk(filepath.Join(dir, filepath.FromSlash(name)))}); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range dirs {
+		if !t.IsDir(name) && hasFiles(root, name) {
+			if err := t.AddDir(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return t, nil
+}
+
+// hasFiles reports whether a directory contains files, at any depth. Git does not track other directories.
+func hasFiles(root *os.Root, dir string) bool {
+	found := false
+	_ = fs.WalkDir(root.FS(), dir, func(_ string, e fs.DirEntry, err error) error {
+		if found = err == nil && !e.IsDir(); found {
+			return fs.SkipAll
+		}
+		return err
+	})
+	return found
+}
+
+type onDisk string
+
+func (f onDisk) Bytes() ([]byte, error) { return readFile(string(f)) }

@@ -8,19 +8,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// fromFetched reports whether a Kustomization, or any source that it is built from, was fetched. The user's own keys do not
-// decrypt it: a remote source could make them decrypt files of the checkout, and send the values to an address of its choice.
-func (b *builder) fromFetched(f *flux) bool {
-	var used []Source
-	if f.source != nil {
-		used = append(used, *f.source)
-	}
-	if f.made != nil {
-		used = append(used, f.made.used...)
-	}
-	return b.fetchedFile(f.object.Pos.File) || slices.ContainsFunc(used, func(s Source) bool { return slices.Contains(b.arrived.trees, s) })
-}
-
 // needs returns the missing sources of Kustomizations and generators.
 func (b *builder) needs() []Need {
 	var list []Need
@@ -72,6 +59,28 @@ func (b *builder) fetch(fits func(Need) bool) bool {
 	}
 	clear(b.made)
 	return true
+}
+
+func (b *builder) known() *manifest.Build {
+	claimed, foreign, unapplied := map[*manifest.File]bool{}, map[*manifest.File]bool{}, map[*manifest.File]bool{}
+	for path, f := range b.byPath {
+		if b.cluster.foreign(path) {
+			foreign[f], claimed[f] = true, true
+		}
+		unapplied[f] = b.hidden(path)
+		if b.claimed[path] && !b.spared[path] || unapplied[f] {
+			claimed[f] = true
+		}
+	}
+	for _, f := range b.in.Files {
+		if !claimed[f] {
+			b.openFile(f)
+		}
+	}
+	for _, f := range b.in.Beside() {
+		b.openFile(f)
+	}
+	return &manifest.Build{Claimed: claimed, Foreign: foreign, Unapplied: unapplied, Objects: b.objects, Errors: b.errs, Made: b.copies, Unknown: b.silenced, Opened: b.opened}
 }
 
 // sourceOfNeed returns the source whose tree is needed, nil if it is not defined.

@@ -7,104 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
-	"github.com/helmsrc/helmsrc/internal/resourceset"
-	"github.com/helmsrc/helmsrc/internal/sops"
 )
-
-// complete reports whether the ConfigMaps and Secrets of a Kustomization are known. It checks optional ones on demand only.
-func (b *builder) complete(f *flux, optional bool) bool {
-	if f.spec.PostBuild == nil {
-		return true
-	}
-	for _, ref := range f.spec.PostBuild.SubstituteFrom {
-		if ref.Optional && !optional {
-			continue
-		}
-		if b.lookup(ref.Kind, f.object.Namespace, ref.Name) == nil {
-			return false
-		}
-	}
-	return true
-}
-
-// variablesOf returns the variables for the objects of a Kustomization, nil if it has no post build.
-func (b *builder) variablesOf(f *flux) *variables {
-	post := f.spec.PostBuild
-	if post == nil {
-		return nil
-	}
-	v := newVariables(b.o.Unset, b.budget)
-	v.always = post.SubstituteStrategy == kustomizev1.SubstituteStrategy("Always")
-	for i, ref := range post.SubstituteFrom {
-		d := b.lookup(ref.Kind, f.object.Namespace, ref.Name)
-		if d != nil && d.sealed == "" {
-			v.set(d.values, func(name string) bool { return d.secret[name] })
-			b.o.Secrets.AddData(d.hidden())
-			continue
-		}
-		if d == nil && ref.Optional {
-			continue
-		}
-		missing := b.missing(f, ref, d)
-		// In a cluster it may exist. A variable without a value is reported where it is used.
-		v.always, v.open, v.tolerant = true, true, b.o.Tolerant
-		v.hint = missing.hint
-		b.absent = append(b.absent, absence{f, i, d})
-	}
-	v.set(post.Substitute, f.hides)
-	v.set(b.o.Variables, public)
-	return v
-}
-
-func (f *flux) hides(name string) bool {
-	post := f.seen.spec.PostBuild
-	return f.seen != f && (post == nil || post.Substitute[name] != f.spec.PostBuild.Substitute[name])
-}
-
-// keysOf returns the keys for the objects of a Kustomization: the keys in its Secret, and those of the user.
-func (b *builder) keysOf(f *flux) *decrypter {
-	d := b.decrypter()
-	if b.fromFetched(f) {
-		d.keys, d.hint = &sops.Keys{}, finding.KeysNotFollowed
-	}
-	spec := f.spec.Decryption
-	if spec == nil || spec.SecretRef == nil {
-		return d
-	}
-	secret := b.lookup("Secret", f.object.Namespace, spec.SecretRef.Name)
-	if secret == nil {
-		return d
-	}
-	data := map[string][]byte{}
-	for k, v := range secret.values {
-		data[k] = []byte(v)
-	}
-	keys := &sops.Keys{}
-	if err := addSecret(keys, f.object.Namespace+"/"+spec.SecretRef.Name, data); err != nil {
-		b.warn(finding.UnusableKeys, f.object, err.Error(), "", "spec", "decryption", "secretRef")
-	}
-	d.keys = d.keys.With(keys)
-	return d
-}
-
-// decrypted decrypts an object of a Kustomization, if spec.decryption is set.
-func (b *builder) decrypted(f *flux, content map[string]any) (map[string]any, error) {
-	if f.spec.Decryption != nil {
-		if !sealed(content) {
-			return content, nil
-		}
-		return b.keysOf(f).object(content)
-	}
-	if sops.Encrypted(content) && content["kind"] == "Secret" {
-		return nil, &manifest.SealedError{Reason: f.name() + " has no spec.decryption, without which the cluster refuses it"}
-	}
-	return content, nil
-}
 
 // finish substitutes the variables in the objects of a Kustomization and adds them to the cluster.
 func (b *builder) finish(f *flux) {
@@ -133,6 +40,8 @@ func (b *builder) finish(f *flux) {
 		b.finishObject(f, o, v)
 	}
 }
+
+func (f *flux) isWithdrawn(b *builder) bool { return b.withdrawn[f.name()] != f.since }
 
 // finishing is an object of a Kustomization, decrypted and substituted, or the error of that.
 type finishing struct {
@@ -235,26 +144,6 @@ func (b *builder) finishObject(f *flux, p *finishing, v *variables) {
 	b.emit(obj, content)
 }
 
-// sealedObject keeps a Secret that cannot be decrypted: it counts as missing if an object refers to it. For any other
-// object it reports an error.
-func (b *builder) sealedObject(obj *manifest.Object, err error) {
-	sealed, ok := errors.AsType[*manifest.SealedError](err)
-	if !ok {
-		group := ""
-		if g := obj.Group(); g != "" {
-			group = "." + g
-		}
-		b.fault(obj, fmt.Errorf("decryption failed for '%s%s/%s': %w", obj.Kind, group, obj.Name, err))
-		return
-	}
-	if obj.Kind != "Secret" {
-		b.fault(obj, sealed)
-		return
-	}
-	obj.Sealed = sealed.Reason
-	b.emit(obj, obj.Content)
-}
-
 // unsubstituted reports an object whose variables are not known: as an error for objects that this program uses, as a warning for
 // other objects, because the whole Kustomization would fail.
 func (b *builder) unsubstituted(f *flux, obj *manifest.Object, content map[string]any, err error) {
@@ -312,56 +201,6 @@ func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 		}
 	}
 	return false
-}
-
-func (b *builder) emit(obj *manifest.Object, content map[string]any) {
-	obj.Content = content
-	obj.APIVersion, obj.Kind, obj.Namespace, obj.Name = manifest.Identify(content)
-	obj.Kind = manifest.Called(obj.APIVersion, obj.Kind)
-	flux := ofFlux(obj) || isGenerator(obj) || obj.Group() == resourceset.Group
-	ref := obj.Group() == "" && (obj.Kind == "Secret" || obj.Kind == "ConfigMap" || obj.Kind == "ServiceAccount")
-	if obj.Namespace == "" && (flux || ref) {
-		if strings.HasPrefix(obj.Built, "Kustomization ") {
-			b.fault(obj, noNamespace(obj.Built))
-			return
-		}
-		if flux && !b.overlay {
-			b.warnNamespace(obj, b.o.Namespace)
-		}
-		obj.Namespace = b.o.Namespace
-	}
-	if b.takeOperators(obj) {
-		return
-	}
-	withdrawn := b.withdrawn[obj.Built]
-	switch {
-	case ref && obj.Kind != "ServiceAccount":
-		d := &datum{sealed: obj.Sealed, inCluster: true}
-		if obj.Sealed == "" {
-			d = datumOf(content, obj.Shown(content))
-		}
-		d.built = obj.Built
-		b.found[datumKey(obj.Kind, obj.Namespace, obj.Name)] = d
-	case obj.Group() == manifest.KustomizeGroup && obj.Kind == "Kustomization":
-		b.enter(obj)
-	default:
-		b.addGenerated(content)
-	}
-	if (obj.Group() == manifest.SourceGroup || isGenerator(obj)) && b.sources.add(obj) {
-		clear(b.made)
-	}
-	if b.withdrawn[obj.Built] == withdrawn {
-		b.objects = append(b.objects, obj)
-	}
-}
-
-// noNamespace returns the error of an object without a namespace. It names the builder of the object, if known.
-func noNamespace(built string) error {
-	p := &finding.Problem{Text: "namespace not specified", Advice: "set metadata.namespace"}
-	if built != "" {
-		p.Advice = "set metadata.namespace, namespace in a kustomization.yaml, or spec.targetNamespace of " + built
-	}
-	return p
 }
 
 // dropLabels removes the labels of an object if the value of one is not a string, as kustomize-controller does when it adds its

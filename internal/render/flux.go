@@ -37,8 +37,6 @@ type flux struct {
 	seen    *flux // with the values that may be shown
 }
 
-func (f *flux) isWithdrawn(b *builder) bool { return b.withdrawn[f.name()] != f.since }
-
 func (f *flux) name() string { return "Kustomization " + f.object.Namespace + "/" + f.object.Name }
 
 // decode reads the spec. It returns an error if the API server would refuse the object, and also the spec if that still
@@ -275,14 +273,4 @@ func (f *flux) left(path string, dir bool) string {
 		by = "Flux's own list of what is ignored"
 	}
 	return fmt.Sprintf("it is not in the artifact of %s, because of %s", source, by)
-}
-
-// warnLinks warns of the links that a build leaves out.
-func (b *builder) warnLinks(o *manifest.Object, c *closure) {
-	if o.ReferenceOnly {
-		return
-	}
-	for _, link := range c.links {
-		b.notice(Notice{Code: finding.OutsideLink, Excerpt: manifest.Excerpt{Pos: manifest.Pos{File: link.Name}}, Text: link.Text()})
-	}
 }

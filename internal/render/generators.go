@@ -2,11 +2,9 @@ package render
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -195,10 +193,6 @@ func ignoreOf(source *manifest.Object) string {
 	return manifest.At[string](source.Content, "spec", "ignore")
 }
 
-type onDisk string
-
-func (f onDisk) Bytes() ([]byte, error) { return readFile(string(f)) }
-
 // listing returns the tree below a directory, without the files that its source ignores. It reads each tree once.
 func (r *Renderer) listing(dir, ignore string) (*generate.Tree, error) {
 	key := dir + "\x00" + ignore
@@ -229,49 +223,6 @@ func (r *Renderer) skipped(root string) tree.Filter {
 		}
 		return tree.Keep
 	}
-}
-
-func list(ctx context.Context, dir, ignore string, filter tree.Filter) (*generate.Tree, error) {
-	root, err := file.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	limits := tree.Limits{Entries: maxWalk}
-	rules, err := tree.SourceRules(ctx, root, ignore, tree.Options{Filter: filter, Limits: limits})
-	if err != nil {
-		return nil, err
-	}
-	names, dirs, err := tree.List(ctx, root, tree.Options{Filter: tree.All(filter, rules.Choose), Limits: limits})
-	if err != nil {
-		return nil, err
-	}
-	t := generate.NewTree()
-	for _, name := range names {
-		if err := t.Add(name, generate.File{Content: onDisk(filepath.Join(dir, filepath.FromSlash(name)))}); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range dirs {
-		if !t.IsDir(name) && hasFiles(root, name) {
-			if err := t.AddDir(name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return t, nil
-}
-
-// hasFiles reports whether a directory contains files, at any depth. Git does not track other directories.
-func hasFiles(root *os.Root, dir string) bool {
-	found := false
-	_ = fs.WalkDir(root.FS(), dir, func(_ string, e fs.DirEntry, err error) error {
-		if found = err == nil && !e.IsDir(); found {
-			return fs.SkipAll
-		}
-		return err
-	})
-	return found
 }
 
 // repository returns the tree of an artifact as the repository of a build.

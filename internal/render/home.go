@@ -1,8 +1,6 @@
 package render
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -40,6 +38,9 @@ func (r *Renderer) fetchedFile(name string) bool {
 	return slices.ContainsFunc(r.arrived.trees, func(s Source) bool { return strings.HasPrefix(name, s.shownAs()+"/") })
 }
 
+// bootstrapName is the name that flux bootstrap gives the source of a cluster's own repository.
+const bootstrapName = "flux-system"
+
 // elsewhere explains why a source is not the repository of the input; it returns "" if it is. A GitRepository is this repository
 // if its URL names the same repository as a remote of the checkout, and its ref is checked out. If that cannot be known, a source
 // is this repository if its path exists here.
@@ -76,6 +77,38 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at strin
 	}
 	return other
 }
+
+// elsewhereError is the error of a source that is not available here, so that its Kustomizations are not built.
+type elsewhereError struct {
+	Source
+	why     string
+	unknown bool // the input does not define it
+
+	generator *manifest.Object // that needs it, nil for a Kustomization
+	at        int              // among its sources
+	alias     string
+}
+
+func (e *elsewhereError) Error() string {
+	if e.generator != nil {
+		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: nothing is made, and what takes its artifacts is not built", e.Kind, e.Namespace, e.Name, e.alias, e.why)
+	}
+	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.Kind, e.Namespace, e.Name, e.why)
+}
+
+func (e *elsewhereError) Hint() string {
+	hint := "name a checkout of it with " + finding.StandIn(e.Kind, e.Namespace, e.Name) + ", or with source in .helmsrc.yaml"
+	switch {
+	case e.unknown, e.why == notFetched, e.Kind == externalArtifact:
+		return hint
+	case e.Kind == "HelmChart":
+		return finding.FollowFirst
+	}
+	return hint + finding.OrFollow
+}
+
+// notFetched describes a source that could not be fetched. The reason is reported with the source.
+const notFetched = "not there, because it could not be fetched"
 
 // guessed reports whether a root is only the directory of a named file: it was not given as a directory and is not a checkout.
 func (r *Renderer) guessed(root string) bool {
@@ -212,33 +245,4 @@ func stepsTo(dirs []string, dir string) int {
 		}
 	}
 	return least
-}
-
-// noticeRenamed notes that a source is assumed to be this repository although no remote has the name in its URL.
-func (b *builder) noticeRenamed(f *flux) {
-	ref, remotes := sourceRef(f.object), b.checkout(f.repo.root).remotes
-	names := b.ownURLs // of a FluxInstance, whose source is not in a file
-	if f.artifact.source != nil {
-		names = []string{lastSegment(urlOf(f.artifact.source))}
-	}
-	known := func(name string) bool { return name == "" || slices.Contains(remotes, name) }
-	if f.source != nil || !f.artifact.git || len(remotes) == 0 || len(names) == 0 || slices.ContainsFunc(names, known) {
-		return
-	}
-	why := "the cluster begins with it"
-	if !b.begins(ref) {
-		why = "a remote has the same owner, and paths of its Kustomizations are here"
-	}
-	b.notice(Notice{Text: fmt.Sprintf("%s %s/%s is assumed to be this repository under another name, although no remote of the checkout has the name in its URL: %s",
-		ref.Kind, ref.Namespace, ref.Name, why),
-		Hint: fmt.Sprintf(finding.SayWhatItIs, ref.Kind, ref.Namespace, ref.Name)})
-}
-
-func sameSpec(a, b *manifest.Object) bool {
-	x, err := json.Marshal(a.Content["spec"])
-	if err != nil {
-		return false
-	}
-	y, err := json.Marshal(b.Content["spec"])
-	return err == nil && bytes.Equal(x, y)
 }

@@ -256,26 +256,3 @@ func checkDistribution(o *manifest.Object) error {
 	}
 	return nil
 }
-
-// addInstance adds the source that the operator makes from an instance. Its Kustomization is already a start of the cluster.
-func (b *builder) addInstance(o *manifest.Object) {
-	if err := checkDistribution(o); err != nil {
-		if !o.ReferenceOnly {
-			b.errs = append(b.errs, err)
-		}
-		return
-	}
-	s := syncOf(o, o.Content, o.Namespace, "spec", "sync")
-	if s == nil {
-		return
-	}
-	if err := s.finish(b.Renderer); err != nil {
-		if !o.ReferenceOnly && b.ctx.Err() == nil {
-			b.errs = append(b.errs, err)
-		}
-		return
-	}
-	if s.source != nil {
-		b.emit(s.source, s.source.Content)
-	}
-}

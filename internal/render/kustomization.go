@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -161,6 +162,22 @@ func (g *generator) check(path string) error {
 	return err
 }
 
+// decodeError is the error of a file without objects in a directory of manifests.
+type decodeError struct {
+	file string
+	err  error
+}
+
+func (e *decodeError) Error() string {
+	return fmt.Sprintf("failed to decode Kubernetes YAML from %s: %v", e.file, e.err)
+}
+
+func (e *decodeError) Unwrap() error { return e.err }
+
+func (e *decodeError) Hint() string {
+	return "every .yaml file below spec.path is applied: move other files away, or write a kustomization.yaml that names the manifests"
+}
+
 // link records a link below the path of a Kustomization: Flux's artifacts do not contain links, so that it is not applied. Links
 // to files below the path or to files that are not manifests are no loss.
 func (g *generator) link(path string) {
@@ -237,3 +254,28 @@ func (f *flux) components(k *types.Kustomization, c *closure) error {
 	}
 	return nil
 }
+
+// spoilingError is an error in a file, in variables, or in their use, for which a whole Kustomization fails.
+type spoilingError struct {
+	err  error
+	name string
+	hint string // "" for the hint of err
+}
+
+// spoiledBy returns the error of a Kustomization or directory with a file that cannot be parsed.
+func spoiledBy(parse *manifest.ParseError, name string, err error) *spoilingError {
+	e := &spoilingError{err: parse, name: name, hint: parse.Hint()}
+	if decode, ok := errors.AsType[*decodeError](err); ok && e.hint == "" && !parse.Syntax() {
+		e.hint = decode.Hint()
+	}
+	return e
+}
+
+// Hint returns the advice for the error.
+func (e *spoilingError) Hint() string { return cmp.Or(e.hint, cmp.Or(finding.Hints(e.err)...)) }
+
+func (e *spoilingError) Error() string {
+	return e.err.Error() + ": nothing of " + e.name + " is applied"
+}
+
+func (e *spoilingError) Unwrap() error { return e.err }

@@ -17,12 +17,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
-// missing is a ConfigMap or Secret that variables should come from.
-type missing struct {
-	text, hint string
-	reason     string // why the cluster has it nevertheless; "" if unknown
-}
-
 func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum) *missing {
 	set := finding.SetVariables
 	if !b.o.Tolerant {
@@ -219,4 +213,40 @@ func dependenciesOf(o *manifest.Object) []string {
 		names = append(names, cmp.Or(manifest.At[string](ref, "namespace"), o.Namespace)+"/"+manifest.At[string](ref, "name"))
 	}
 	return names
+}
+
+func (b *builder) noteUnset(o *manifest.Object, names []string, hint string, open bool) {
+	if o.ReferenceOnly {
+		return
+	}
+	for _, name := range names {
+		b.unset[name] = append(b.unset[name], unsetUse{o, o.Position(pathOf(o, name)...), hint, open})
+	}
+}
+
+// warnUnset warns of each variable without a value, once per cluster.
+func (b *builder) warnUnset() {
+	for _, name := range slices.Sorted(maps.Keys(b.unset)) {
+		uses := b.unset[name]
+		if len(uses) == 0 {
+			continue
+		}
+		note := uses[max(0, slices.IndexFunc(uses, func(u unsetUse) bool { return ofFlux(u.object) }))]
+		text := fmt.Sprintf("variable ${%s} has no value, and is empty", name)
+		if note.open {
+			text = fmt.Sprintf("variable ${%s} is not known here, and stays as it is written", name)
+		}
+		if len(uses) > 1 {
+			text += fmt.Sprintf(", here and in %d more", len(uses)-1)
+		}
+		hint := cmp.Or(note.hint, finding.SetVariable(name)+finding.MakeError)
+		b.warnAt(finding.UnsetVariable, note.object, text, hint, note.pos)
+	}
+}
+
+func pathOf(o *manifest.Object, name string) []any {
+	if path := o.PathOf("${" + name + "}"); path != nil {
+		return path
+	}
+	return o.PathOf("${" + name)
 }

@@ -2,7 +2,6 @@ package render
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"sigs.k8s.io/kustomize/api/types"
@@ -117,30 +116,6 @@ func (r *Renderer) idle(nodes []*node) bool {
 	})
 }
 
-// ofPassed returns the clusters that the passed files are part of: by Kustomizations of one cluster only, if possible. Otherwise
-// it returns all clusters, or the nearest one if that is requested.
-func (r *Renderer) ofPassed(clusters []*Cluster) []*Cluster {
-	if r.passed == nil {
-		return clusters
-	}
-	nodes, edges := r.plan.nodes, r.plan.edges
-	var found []*Cluster
-	for _, c := range clusters {
-		if slices.ContainsFunc(c.own, func(i int) bool {
-			return slices.ContainsFunc(reach(edges, i), func(j int) bool { return r.touches(nodes[j].claims) || r.passed[nodes[j].file] })
-		}) {
-			found = append(found, c)
-		}
-	}
-	if len(found) > 0 {
-		return found
-	}
-	if dir, err := absolute(filepath.Dir(r.in.Passed[0])); err == nil && r.o.Nearest {
-		return nearest(clusters, dir, nil)[:1]
-	}
-	return clusters
-}
-
 // hidden reports whether no build applies a file, so that objects cannot refer to it. Passed files that no build applies are
 // checked alone, with all files that they may refer to.
 func (b *builder) hidden(path string) bool {
@@ -175,55 +150,4 @@ func (r *Renderer) Unreached() []string {
 		}
 	}
 	return names
-}
-
-// Loose returns the result for passed files that no build applies, with all files that they may refer to. It returns nil if there
-// are no such files, or if no passed file is applied.
-func (r *Renderer) Loose(results []*Result) *Result {
-	if r.passed == nil || r.plan == nil || !r.plan.known || len(results) == 0 {
-		return nil
-	}
-	some, others := false, false
-	for path := range r.passed {
-		if r.byPath[path] == nil {
-			continue
-		}
-		if r.reached[path] || r.plan.live(path) {
-			others = true
-		} else {
-			some = true
-		}
-	}
-	if !some || !others {
-		return nil
-	}
-	b := r.looseStarts()
-	build := &manifest.Build{Errors: b.errs, Claimed: map[*manifest.File]bool{}, Foreign: map[*manifest.File]bool{}, Opened: r.opened}
-	for path, f := range r.byPath {
-		build.Claimed[f] = r.reached[path] || r.plan.live(path)
-		if !build.Claimed[f] {
-			r.openFile(f)
-		}
-	}
-	for _, o := range results[0].Objects {
-		c := *o
-		c.ReferenceOnly = true
-		build.Objects = append(build.Objects, &c)
-	}
-	return b.result(build)
-}
-
-// looseStarts builds the passed Kustomizations and directories that no build applies, as if a cluster began with each. Their
-// dependencies may be in another cluster.
-func (r *Renderer) looseStarts() *builder {
-	b := (&Cluster{r: r}).builder()
-	b.alone = true
-	for i, n := range r.plan.nodes {
-		if r.passed[n.file] && !r.reached[n.file] && !r.plan.live(n.file) {
-			b.start(i)
-		}
-	}
-	b.finishAll()
-	b.warnDependencies()
-	return b
 }

@@ -1,12 +1,7 @@
 package render
 
 import (
-	"errors"
-	"maps"
-	"path/filepath"
 	"slices"
-
-	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -49,109 +44,6 @@ func (p *plan) live(path string) bool { return !p.known || p.entryFiles[path] }
 // sourceElsewhere reports whether a file is at the path of a Kustomization whose source is elsewhere: it may be applied.
 func (p *plan) sourceElsewhere(path string) bool {
 	return slices.ContainsFunc(p.elsewhere, func(dir string) bool { return inside(dir, path) })
-}
-
-func (r *Renderer) newPlan() *plan {
-	r.pass()
-	r.findSyncs()
-	p := &plan{nodes: r.nodes(), claimed: map[string]bool{}, entryFiles: map[string]bool{}, begun: map[string]bool{}}
-	claimers := map[string][]int{}
-	for i, n := range p.nodes {
-		for path := range n.claims.files {
-			claimers[path] = append(claimers[path], i)
-		}
-	}
-	p.edges = make([][]int, len(p.nodes))
-	for j, n := range p.nodes {
-		for _, i := range claimers[n.file] {
-			if i != j {
-				p.edges[i] = append(p.edges[i], j)
-			}
-		}
-	}
-	if p.idle = r.idle(p.nodes); p.idle {
-		return p
-	}
-	r.concern(p.nodes)
-	p.begin()
-	for _, path := range r.paths {
-		p.entryFiles[path] = p.entryFiles[path] || r.isNamed(path) || r.mayBegin(path)
-	}
-	p.made = r.overlays(p)
-	r.repeated(p)
-	seen := make([]bool, len(p.nodes))
-	for _, i := range p.starts {
-		visit(p.edges, i, seen, func(j int) {
-			for path := range p.nodes[j].claims.files {
-				p.claimed[path] = true
-			}
-		})
-		p.claimed[p.nodes[i].file] = true
-	}
-	return p
-}
-
-// nodes lists everything that can be built, Kustomizations first, in the order of the input.
-func (r *Renderer) nodes() []*node {
-	var nodes []*node
-	add := func(path string, o *manifest.Object, entry bool) {
-		o.ReferenceOnly = r.passed != nil && !r.passed[path]
-		n := &node{object: o, file: path, claims: newClosure(), entry: entry, named: r.isNamed(path)}
-		f, err := r.locate(o, nil)
-		if f != nil {
-			n.home, n.path, n.made = f.source == nil && f.made == nil, f.path, f.made
-			_, _, _ = f.kustomization(n.claims)
-		} else if _, elsewhere := errors.AsType[*elsewhereError](err); elsewhere {
-			n.pathHere = r.pathHere(o)
-		}
-		nodes = append(nodes, n)
-	}
-	patches := r.patches()
-	for _, path := range r.paths {
-		if patches[path] {
-			continue
-		}
-		for _, o := range r.byPath[path].Kustomizations() {
-			add(path, o, filepath.Base(path) == syncFile)
-		}
-		for _, o := range r.syncs[path] {
-			add(path, o, true)
-		}
-	}
-	for _, dir := range r.in.Dirs {
-		real, err := r.disk.absolute(dir)
-		if err != nil {
-			continue
-		}
-		repo := r.repository(real)
-		d := repo.directory(real)
-		if d == nil || d.flux || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
-			continue
-		}
-		n := &node{dir: real, file: d.file, claims: newClosure()}
-		_ = n.claims.add(repo, real, nil)
-		nodes = append(nodes, n)
-	}
-	return nodes
-}
-
-// patches returns the files that kustomization files name, but not as resources: a Kustomization in one is a patch.
-func (r *Renderer) patches() map[string]bool {
-	named, resources := map[string]bool{}, map[string]bool{}
-	for _, dir := range r.in.Dirs {
-		real, err := r.disk.absolute(dir)
-		if err != nil {
-			continue
-		}
-		if d := r.repository(real).directory(real); d != nil {
-			for _, path := range d.files {
-				named[path] = true
-			}
-			maps.Copy(resources, d.resources)
-		}
-	}
-	maps.DeleteFunc(named, func(path string, _ bool) bool { return resources[path] })
-	return named
 }
 
 // origins returns the starts of a graph, in the order of the nodes: they reach all nodes and not each other. A start is a node

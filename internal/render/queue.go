@@ -1,10 +1,15 @@
 package render
 
 import (
-	"errors"
+	"maps"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
 
-	"github.com/helmsrc/helmsrc/internal/generate"
+	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -12,43 +17,62 @@ import (
 // generator may still be built, waits in builder.parked; a built one that lacks variables in builder.waiting; a ResourceSet,
 // whose inputs may come from any object, in builder.sets.
 
-// enter builds a Kustomization. One with an artifact waits if its generator was not built yet.
-func (b *builder) enter(o *manifest.Object) {
-	if !b.ready(o) {
-		b.parked = append(b.parked, parked{object: o, from: b.from})
-		return
-	}
-	b.kustomization(o)
-}
-
-// ready reports whether the source tree of a Kustomization is certain.
-func (b *builder) ready(o *manifest.Object) bool {
-	ref := sourceRef(o)
-	if ref.Kind != externalArtifact {
-		return true
-	}
-	if stand, _, _ := b.standIn(ref); stand != nil {
-		return true
-	}
-	m := b.generatorFor(o, ref.Namespace, ref.Name, b.sources, nil)
-	return m != nil && b.sources[datumKey(generate.Kind, ref.Namespace, m.object.Name)] == m.object
-}
-
-// locateOrPark builds a Kustomization, or parks it if its source may be fetched.
-func (b *builder) locateOrPark(o *manifest.Object) {
-	f, err := b.locate(o, b.sources)
-	if err == nil {
-		b.construct(f)
-		return
-	}
-	if e, elsewhere := errors.AsType[*elsewhereError](err); elsewhere && b.o.Fetch != nil && !o.ReferenceOnly {
-		n := Need{e.Source, e.generator != nil}
-		if !b.arrived.asked[n] && !b.arrived.lost[n.Source] {
-			b.parked = append(b.parked, parked{o, b.from, &n})
-			return
+// Build builds the directories of the input that belong to the cluster.
+func (c *Cluster) Build() (result *Result) {
+	b := c.builder()
+	c.r.arrived = newArrivals()
+	// After a panic, here or in a library, the findings in plain files are still reported.
+	defer func() {
+		if p := recover(); p != nil {
+			b.notice(Notice{Text: string(debug.Stack()), Debug: true})
+			b.errs = append(b.errs, &buildError{err: &kustomize.PanicError{Value: p}})
+			result = b.result(&manifest.Build{Errors: b.errs})
 		}
+	}()
+	b.run()
+	return b.result(b.build())
+}
+
+func (b *builder) run() {
+	if b.plan == nil {
+		b.expandGenerators()
+		return
 	}
-	b.unbuilt(o, err)
+	if b.plan.idle {
+		return
+	}
+	for _, s := range b.cluster.starts {
+		b.start(s)
+	}
+	b.finishAll()
+	b.rest()
+	b.reportGenerators()
+	b.warnAbsent()
+	b.warnDependencies()
+	if b.loose() {
+		alone := b.looseStarts()
+		b.errs, b.notices = append(b.errs, alone.errs...), append(b.notices, alone.notices...)
+		b.rejections, b.judged = append(b.rejections, alone.rejections...), append(b.judged, alone.judged...)
+	}
+}
+
+// rest builds the directories that no Kustomization led to after all: the Kustomization that should have led there is missing
+// from the built objects.
+func (b *builder) rest() {
+	for _, dir := range b.in.Dirs {
+		real, err := b.disk.absolute(dir)
+		if err != nil || !b.plan.live(real) {
+			continue
+		}
+		d := b.repository(real).directory(real)
+		if d == nil || d.flux || b.taken(d.file) || d.kustomization != nil && d.kustomization.Kind == types.ComponentKind {
+			continue
+		}
+		b.plainDirectory(real)
+	}
+	b.plainSets()
+	b.entered = true
+	b.finishAll()
 }
 
 // finishAll continues with waiting objects until no more can be done. If all lack something, it first fetches sources whose
@@ -123,4 +147,116 @@ func (b *builder) finishFirst() bool {
 	b.borrow(f)
 	b.finish(f)
 	return true
+}
+
+func (b *builder) build() *manifest.Build {
+	build := b.known()
+	for path := range b.claimed {
+		b.reached[path] = true
+	}
+	if b.in.Kustomized() {
+		b.warnNamespaces(build.Claimed)
+	}
+	for _, f := range b.in.Files {
+		if build.Claimed[f] {
+			continue
+		}
+		for _, o := range f.Objects() {
+			if names := b.unsetOf[o]; len(names) > 0 && !f.ReferenceOnly() {
+				b.noteUnset(o, names, "", false)
+			}
+		}
+	}
+	build.Errors = b.errs
+	return build
+}
+
+// warnNamespaces warns of plain manifests without a namespace: in a repository this is rarely intended.
+func (b *builder) warnNamespaces(claimed map[*manifest.File]bool) {
+	for _, f := range b.in.Files {
+		if !f.Walked || f.ReferenceOnly() || claimed[f] {
+			continue
+		}
+		for _, o := range f.Objects() {
+			if o.NoNamespace() && o.Kind != "Secret" && o.Kind != "ConfigMap" && o.Kind != "ServiceAccount" && o.Kind != "Namespace" {
+				b.warnNamespace(o, o.Namespace)
+			}
+		}
+	}
+}
+
+func (b *builder) result(build *manifest.Build) *Result {
+	b.warnUnset()
+	judged := slices.DeleteFunc(slices.Clone(b.judged), func(o *manifest.Object) bool { return o.ReferenceOnly })
+	notices := slices.Concat(b.notices, b.Renderer.notices)
+	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), CheckoutOf: b.checkoutOf, patches: b.patched, used: b.used, trees: b.trees, closures: b.closures, kustomizations: b.judged}
+	result.tracePatches()
+	return result
+}
+
+func (b *builder) filesRead() []string {
+	read := map[string]bool{}
+	for _, dir := range slices.Sorted(maps.Keys(b.named)) {
+		root, known := file.Repository(dir)
+		if !known {
+			root = dir
+		}
+		for path := range b.claimed {
+			if inside(root, path) && !inside(filepath.Join(root, ".git"), path) {
+				read[b.display(path)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(read))
+}
+
+// Loose returns the result for passed files that no build applies, with all files that they may refer to. It returns nil if there
+// are no such files, or if no passed file is applied.
+func (r *Renderer) Loose(results []*Result) *Result {
+	if r.passed == nil || r.plan == nil || !r.plan.known || len(results) == 0 {
+		return nil
+	}
+	some, others := false, false
+	for path := range r.passed {
+		if r.byPath[path] == nil {
+			continue
+		}
+		if r.reached[path] || r.plan.live(path) {
+			others = true
+		} else {
+			some = true
+		}
+	}
+	if !some || !others {
+		return nil
+	}
+	b := r.looseStarts()
+	build := &manifest.Build{Errors: b.errs, Claimed: map[*manifest.File]bool{}, Foreign: map[*manifest.File]bool{}, Opened: r.opened}
+	for path, f := range r.byPath {
+		build.Claimed[f] = r.reached[path] || r.plan.live(path)
+		if !build.Claimed[f] {
+			r.openFile(f)
+		}
+	}
+	for _, o := range results[0].Objects {
+		c := *o
+		c.ReferenceOnly = true
+		build.Objects = append(build.Objects, &c)
+	}
+	return b.result(build)
+}
+
+// looseStarts builds the passed Kustomizations and directories that no build applies, as if a cluster began with each. Their
+// dependencies may be in another cluster.
+func (r *Renderer) looseStarts() *builder {
+	b := (&Cluster{r: r}).builder()
+	b.alone = true
+	for i, n := range r.plan.nodes {
+		if r.passed[n.file] && !r.reached[n.file] && !r.plan.live(n.file) {
+			b.start(i)
+		}
+	}
+	b.finishAll()
+	b.warnDependencies()
+	return b
 }

@@ -245,21 +245,6 @@ func (r *Renderer) buildOnce(repo *repository, dir, file string, k *types.Kustom
 	return known
 }
 
-type index struct {
-	sources    map[string][]placed // in the order of the input
-	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
-	generators map[string][]placed // of such objects, in the cluster only
-
-	artifactGenerators []placed            // in the order of the input
-	sourcePaths        map[string][]string // of the Kustomizations of each source, by kind, namespace and name
-}
-
-// placed is an object and the real path of its file.
-type placed struct {
-	object *manifest.Object
-	path   string
-}
-
 func newIndex(r *Renderer) *index {
 	x := &index{sources: map[string][]placed{}, data: map[string][]placed{}, generators: map[string][]placed{}, sourcePaths: map[string][]string{}}
 	for _, path := range r.paths {
@@ -330,17 +315,3 @@ func (c *Cluster) contains(path string) bool {
 // Exhausted returns the error of a build that exceeded its memory or time, usually nil. The code that it runs cannot be
 // stopped, so the program should end soon.
 func (c *Cluster) Exhausted() error { return c.r.budget.Failure() }
-
-// warnNamespaces warns of plain manifests without a namespace: in a repository this is rarely intended.
-func (b *builder) warnNamespaces(claimed map[*manifest.File]bool) {
-	for _, f := range b.in.Files {
-		if !f.Walked || f.ReferenceOnly() || claimed[f] {
-			continue
-		}
-		for _, o := range f.Objects() {
-			if o.NoNamespace() && o.Kind != "Secret" && o.Kind != "ConfigMap" && o.Kind != "ServiceAccount" && o.Kind != "Namespace" {
-				b.warnNamespace(o, o.Namespace)
-			}
-		}
-	}
-}

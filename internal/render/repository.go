@@ -2,10 +2,10 @@ package render
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +51,31 @@ func (r *repository) within(path string) (string, error) {
 		return r.disk.within(r.root, path)
 	}
 	return r.view.within(path)
+}
+
+// within follows the links of an absolute path and refuses to leave the root.
+func (d *disk) within(root, path string) (string, error) {
+	path = filepath.Clean(path)
+	if !inside(root, path) {
+		return "", &outsideError{}
+	}
+	real, err := d.real(path)
+	if err != nil {
+		return "", plainPathError(err)
+	}
+	if !inside(root, real) {
+		return "", &outsideError{}
+	}
+	return real, nil
+}
+
+type outsideError struct{}
+
+func (e *outsideError) Error() string { return "leads out of the repository" }
+
+// Hint explains where a repository begins.
+func (e *outsideError) Hint() string {
+	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
 }
 
 func (r *repository) isDir(path string) (bool, error) {
@@ -184,11 +209,7 @@ func (e *placedError) Error() string { return e.at.Pos.String() + ": " + e.err.E
 
 func (e *placedError) Unwrap() error { return e.err }
 
-// deepestMistake returns the innermost placed error in an error, nil if there is no placed error.
-func deepestMistake(err error) *placedError {
-	var found *placedError
-	for placed, ok := errors.AsType[*placedError](err); ok; placed, ok = errors.AsType[*placedError](placed.err) {
-		found = placed
-	}
-	return found
-}
+// endlessError is the error of a build that would not end, or not soon.
+type endlessError struct{ text string }
+
+func (e *endlessError) Error() string { return e.text }

@@ -20,65 +20,6 @@ import (
 // maxNested is the limit of ResourceSets that make each other.
 const maxNested = 4
 
-// takeOperators handles the objects of the Flux operator. It reports whether the object is a ResourceSet, which is expanded
-// later.
-func (b *builder) takeOperators(o *manifest.Object) bool {
-	if o.Group() != resourceset.Group {
-		return false
-	}
-	if b.refusesOperator(o) {
-		return o.Kind == resourceset.Kind
-	}
-	off := resourceset.Disabled(o.Content)
-	if off {
-		b.notice(Notice{Object: o, Text: "disabled: flux-operator makes nothing of it"})
-	}
-	switch o.Kind {
-	case resourceset.Kind:
-		if off {
-			return true
-		}
-		b.judged = append(b.judged, o)
-		b.sets = append(b.sets, pendingSet{o, b.from, b.depth})
-		return true
-	case resourceset.ProviderKind:
-		b.addProvider(o)
-	case instanceKind:
-		b.addInstance(o)
-	}
-	return false
-}
-
-// refusesOperator reports whether the API server refuses an object, and records that. The objects of a refused set are unknown.
-func (b *builder) refusesOperator(o *manifest.Object) bool {
-	if b.o.Admit == nil {
-		return false
-	}
-	err := b.o.Admit(o)
-	if err == nil {
-		return false
-	}
-	b.partial = append(b.partial, o)
-	if o.Kind != instanceKind {
-		b.silenced = append(b.silenced, "")
-	}
-	if !o.ReferenceOnly {
-		b.rejections = append(b.rejections, Rejection{o, err})
-	}
-	return true
-}
-
-func (b *builder) addProvider(o *manifest.Object) {
-	p := resourceset.Provider{Namespace: o.Namespace, Name: o.Name, Labels: map[string]string{}, Disabled: resourceset.Disabled(o.Content)}
-	if resourceset.Decode(o.Content, &p.Spec) != nil {
-		p.Spec.Type = "" // an invalid type
-	}
-	for k, v := range manifest.At[map[string]any](o.Content, "metadata", "labels") {
-		p.Labels[k], _ = v.(string)
-	}
-	b.providers = append(b.providers, inputProvider{p, o})
-}
-
 // expandNext makes the objects of the next set. It reports whether there was a set.
 func (b *builder) expandNext() bool {
 	if len(b.sets) == 0 {

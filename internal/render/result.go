@@ -2,18 +2,10 @@ package render
 
 import (
 	"fmt"
-	"maps"
-	"path/filepath"
-	"runtime/debug"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/helmsrc/helmsrc/internal/bound"
-	"github.com/helmsrc/helmsrc/internal/file"
-	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -56,13 +48,6 @@ func (r *Result) Used(s Source) bool { return r.used[s] }
 // TreeOf returns the directory with the files of a source that Kustomizations are built from, "" if it is not certain.
 func (r *Result) TreeOf(kind, namespace, name string) string {
 	return r.trees[Source{Kind: kind, Namespace: namespace, Name: name}]
-}
-
-// Patch is a patch that an object was built with.
-type Patch struct {
-	manifest.Patch
-	File string // with its text
-	By   string // the kustomization and its entry
 }
 
 // Patches lists the patches whose targets match an object, in the order in which kustomizations are met. A listed patch need not
@@ -122,197 +107,10 @@ func (r *Result) tracePatches() {
 	}
 }
 
-// patchesOf adds the patches of a directory that match an object, if the file of the object is below it.
-func (d *directory) patchesOf(o *manifest.Object, file string, add func(Patch)) {
-	if d.kustomization == nil || d.err != nil || len(d.kustomization.Patches) == 0 {
-		return
-	}
-	own := newClosure()
-	_ = own.add(d.repo, d.path, nil) // it was built
-	if !own.files[file] && d.kustomization.Kind != types.ComponentKind {
-		return
-	}
-	for i, p := range d.kustomization.Patches {
-		found := Patch{manifest.Patch{In: d.object}, d.repo.display(d.file), fmt.Sprintf("%s patches[%d]", d.repo.display(d.file), i)}
-		text := []byte(p.Patch)
-		if p.Path != "" {
-			real, err := d.repo.within(join(d.path, p.Path))
-			if err != nil {
-				continue
-			}
-			if text, err = d.repo.read(real); err != nil {
-				continue
-			}
-			found.File = d.repo.display(real)
-			found.In = manifest.FirstDocument(found.File, text)
-		}
-		if found.Text = string(text); fits(p, text, o) {
-			add(found)
-		}
-	}
-}
-
-// fits reports whether a patch matches an object: by its target, or by the object that a strategic merge patch names.
-func fits(p types.Patch, text []byte, o *manifest.Object) bool {
-	if p.Target == nil {
-		var head struct {
-			Kind     string `json:"kind"`
-			Metadata struct {
-				Name string `json:"name"`
-			} `json:"metadata"`
-		}
-		return yaml.Unmarshal(text, &head) == nil && head.Kind == o.Kind && alikeNames(head.Metadata.Name, o)
-	}
-	t := p.Target
-	named := whole(t.Name, o.Name) || t.Name != "" && alikeNames(t.Name, o)
-	return named && whole(t.Kind, o.Kind) && whole(t.Group, o.Group()) && (whole(t.Namespace, o.Namespace) || o.NoNamespace()) &&
-		selects(t.LabelSelector, o, "labels") && selects(t.AnnotationSelector, o, "annotations")
-}
-
-// alikeNames reports whether a name is that of an object, or was before a prefix or suffix was added.
-func alikeNames(name string, o *manifest.Object) bool {
-	return name == o.Name || name != "" && name == o.WrittenName()
-}
-
-func whole(expression, text string) bool {
-	if expression == "" {
-		return true
-	}
-	re, err := bound.Compile("^(?:" + expression + ")$")
-	if err != nil {
-		return false
-	}
-	found, err := re.Match(text)
-	return found && err == nil
-}
-
-func selects(selector string, o *manifest.Object, field string) bool {
-	if selector == "" {
-		return true
-	}
-	s, err := labels.Parse(selector)
-	if err != nil {
-		return false
-	}
-	set := labels.Set{}
-	for name, v := range manifest.At[map[string]any](o.Content, "metadata", field) {
-		set[name], _ = v.(string)
-	}
-	return s.Matches(set)
-}
-
 // nameOf returns the name of a Kustomization in the field Built of its objects, "" for an object of another kind.
 func nameOf(o *manifest.Object) string {
 	if o.Group() != manifest.KustomizeGroup || o.Kind != "Kustomization" {
 		return ""
 	}
 	return "Kustomization " + o.Namespace + "/" + o.Name
-}
-
-// Build builds the directories of the input that belong to the cluster.
-func (c *Cluster) Build() (result *Result) {
-	b := c.builder()
-	c.r.arrived = newArrivals()
-	// After a panic, here or in a library, the findings in plain files are still reported.
-	defer func() {
-		if p := recover(); p != nil {
-			b.notice(Notice{Text: string(debug.Stack()), Debug: true})
-			b.errs = append(b.errs, &buildError{err: &kustomize.PanicError{Value: p}})
-			result = b.result(&manifest.Build{Errors: b.errs})
-		}
-	}()
-	b.run()
-	return b.result(b.build())
-}
-
-func (b *builder) run() {
-	if b.plan == nil {
-		b.expandGenerators()
-		return
-	}
-	if b.plan.idle {
-		return
-	}
-	for _, s := range b.cluster.starts {
-		b.start(s)
-	}
-	b.finishAll()
-	b.rest()
-	b.reportGenerators()
-	b.warnAbsent()
-	b.warnDependencies()
-	if b.loose() {
-		alone := b.looseStarts()
-		b.errs, b.notices = append(b.errs, alone.errs...), append(b.notices, alone.notices...)
-		b.rejections, b.judged = append(b.rejections, alone.rejections...), append(b.judged, alone.judged...)
-	}
-}
-
-func (b *builder) known() *manifest.Build {
-	claimed, foreign, unapplied := map[*manifest.File]bool{}, map[*manifest.File]bool{}, map[*manifest.File]bool{}
-	for path, f := range b.byPath {
-		if b.cluster.foreign(path) {
-			foreign[f], claimed[f] = true, true
-		}
-		unapplied[f] = b.hidden(path)
-		if b.claimed[path] && !b.spared[path] || unapplied[f] {
-			claimed[f] = true
-		}
-	}
-	for _, f := range b.in.Files {
-		if !claimed[f] {
-			b.openFile(f)
-		}
-	}
-	for _, f := range b.in.Beside() {
-		b.openFile(f)
-	}
-	return &manifest.Build{Claimed: claimed, Foreign: foreign, Unapplied: unapplied, Objects: b.objects, Errors: b.errs, Made: b.copies, Unknown: b.silenced, Opened: b.opened}
-}
-
-func (b *builder) build() *manifest.Build {
-	build := b.known()
-	for path := range b.claimed {
-		b.reached[path] = true
-	}
-	if b.in.Kustomized() {
-		b.warnNamespaces(build.Claimed)
-	}
-	for _, f := range b.in.Files {
-		if build.Claimed[f] {
-			continue
-		}
-		for _, o := range f.Objects() {
-			if names := b.unsetOf[o]; len(names) > 0 && !f.ReferenceOnly() {
-				b.noteUnset(o, names, "", false)
-			}
-		}
-	}
-	build.Errors = b.errs
-	return build
-}
-
-func (b *builder) result(build *manifest.Build) *Result {
-	b.warnUnset()
-	judged := slices.DeleteFunc(slices.Clone(b.judged), func(o *manifest.Object) bool { return o.ReferenceOnly })
-	notices := slices.Concat(b.notices, b.Renderer.notices)
-	result := &Result{Build: build, Notices: notices, Rejections: b.rejections, Judged: judged, Incomplete: len(b.partial) > 0, Expansions: b.expansions, Here: b.here, Files: b.filesRead(), CheckoutOf: b.checkoutOf, patches: b.patched, used: b.used, trees: b.trees, closures: b.closures, kustomizations: b.judged}
-	result.tracePatches()
-	return result
-}
-
-func (b *builder) filesRead() []string {
-	read := map[string]bool{}
-	for _, dir := range slices.Sorted(maps.Keys(b.named)) {
-		root, known := file.Repository(dir)
-		if !known {
-			root = dir
-		}
-		for path := range b.claimed {
-			if inside(root, path) && !inside(filepath.Join(root, ".git"), path) {
-				read[b.display(path)] = true
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(read))
 }

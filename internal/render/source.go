@@ -2,15 +2,12 @@ package render
 
 import (
 	"cmp"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
-	"github.com/helmsrc/helmsrc/internal/file"
-	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -30,51 +27,6 @@ func sourceRef(o *manifest.Object) Source {
 	return Source{Kind: ref("kind"), Namespace: cmp.Or(ref("namespace"), o.Namespace), Name: ref("name")}
 }
 
-// bootstrapName is the name that flux bootstrap gives the source of a cluster's own repository.
-const bootstrapName = "flux-system"
-
-// elsewhereError is the error of a source that is not available here, so that its Kustomizations are not built.
-type elsewhereError struct {
-	Source
-	why     string
-	unknown bool // the input does not define it
-
-	generator *manifest.Object // that needs it, nil for a Kustomization
-	at        int              // among its sources
-	alias     string
-}
-
-func (e *elsewhereError) Error() string {
-	if e.generator != nil {
-		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: nothing is made, and what takes its artifacts is not built", e.Kind, e.Namespace, e.Name, e.alias, e.why)
-	}
-	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.Kind, e.Namespace, e.Name, e.why)
-}
-
-func (e *elsewhereError) Hint() string {
-	hint := "name a checkout of it with " + finding.StandIn(e.Kind, e.Namespace, e.Name) + ", or with source in .helmsrc.yaml"
-	switch {
-	case e.unknown, e.why == notFetched, e.Kind == externalArtifact:
-		return hint
-	case e.Kind == "HelmChart":
-		return finding.FollowFirst
-	}
-	return hint + finding.OrFollow
-}
-
-// notFetched describes a source that could not be fetched. The reason is reported with the source.
-const notFetched = "not there, because it could not be fetched"
-
-// noteTree records the directory of a Kustomization's source, unless it is only assumed because the path exists.
-func (b *builder) noteTree(f *flux) {
-	source := sourceRef(f.object)
-	url := urlOf(f.artifact.source)
-	here := b.begins(source) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url))
-	if root, _ := file.Repository(f.repo.root); f.source != nil || here && root == f.repo.root {
-		b.trees[source] = f.repo.root
-	}
-}
-
 // sources holds objects of source.toolkit.fluxcd.io by kind, namespace and name.
 type sources map[string]*manifest.Object
 
@@ -86,6 +38,21 @@ func (s sources) add(o *manifest.Object) bool {
 	}
 	s[key] = o
 	return true
+}
+
+type index struct {
+	sources    map[string][]placed // in the order of the input
+	data       map[string][]placed // ConfigMaps and Secrets, in the order of the input
+	generators map[string][]placed // of such objects, in the cluster only
+
+	artifactGenerators []placed            // in the order of the input
+	sourcePaths        map[string][]string // of the Kustomizations of each source, by kind, namespace and name
+}
+
+// placed is an object and the real path of its file.
+type placed struct {
+	object *manifest.Object
+	path   string
 }
 
 // Need names a source whose tree is not available.

@@ -1,10 +1,15 @@
 package render
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 
+	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
@@ -26,6 +31,93 @@ func (b *builder) start(i int) {
 	default:
 		b.plainDirectory(n.dir)
 	}
+}
+
+// plainDirectory builds a directory that no Kustomization leads to, as kubectl apply -k would.
+func (b *builder) plainDirectory(dir string) {
+	r := b.repository(dir)
+	d := r.directory(dir)
+	f, c := &flux{object: d.object, repo: r, path: dir}, newClosure()
+	result := b.buildPlain(f, c)
+	by := d.object.Pos.File
+	c.of = by
+	b.claim(c)
+	if result.err != nil {
+		b.directoryFailed(r, d, c, result.err)
+		return
+	}
+	if len(result.patches) > 0 && b.ours(r, c) {
+		b.notePatches(r, nil, result.patches)
+	}
+	f.objects = result.objects
+	b.show(f, c, nil, nil)
+	b.warnRemote(c)
+	since := b.withdrawn[by]
+	b.overlay = c.overlay()
+	defer func() { b.overlay = false }()
+	for _, o := range f.objects {
+		if b.withdrawn[by] != since {
+			return
+		}
+		b.finishPlain(r, d, o, by)
+	}
+}
+
+// directoryFailed reports the error of a directory. If the directory has no object of Flux, this is a notice: Flux may not use it.
+func (b *builder) directoryFailed(r *repository, d *directory, c *closure, err error) {
+	if lost := b.abandon(c); !lost && !b.touches(c) {
+		return
+	}
+	if parse := c.unparsed(err); parse != nil {
+		b.errs = append(b.errs, spoiledBy(parse, d.object.Pos.File, err))
+		return
+	}
+	failed := newBuildError(d.object.Pos.File, err)
+	_, outside := errors.AsType[*outsideError](err)
+	_, endless := errors.AsType[*endlessError](err)
+	if b.ctx.Err() == nil && !outside && !endless && (!b.ours(r, c) || b.forOthers(err)) {
+		b.notice(Notice{Code: finding.ForeignBuild, Object: d.object, Excerpt: failed.at, Text: failed.text(), Hint: cmp.Or(finding.Hints(err)...)})
+		return
+	}
+	b.errs = append(b.errs, failed)
+}
+
+// forOthers reports whether a build that no Kustomization leads to needs helm, which Flux does not run. If the input has
+// Kustomizations, such a directory is for another program.
+func (b *builder) forOthers(err error) bool {
+	return errors.Is(err, kustomize.ErrNoHelm) && slices.ContainsFunc(b.plan.nodes, func(n *node) bool { return n.object != nil })
+}
+
+func (b *builder) ours(r *repository, c *closure) bool {
+	for path := range c.files {
+		f, err := r.file(path)
+		if err != nil || f.MentionsFlux() {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *builder) finishPlain(r *repository, d *directory, o built, by string) {
+	content := o.content
+	obj := b.origin(r, d.file, content, o.file, by)
+	shown := visibleOf(o)
+	if sealed(content) {
+		opened, err := b.decrypter().object(content)
+		if err != nil {
+			b.sealedObject(obj, err)
+			return
+		}
+		shown = withoutSecrets(content, opened, shown)
+		content = opened
+	}
+	s, err := b.substitutePlain(obj, content, shown)
+	if err != nil {
+		b.fault(obj, err)
+		return
+	}
+	b.noteUnset(obj, s.unset, "", false)
+	b.emit(obj, s.content)
 }
 
 func (b *builder) supersede(f *flux, c *closure) {
@@ -61,6 +153,15 @@ func (b *builder) revises(first, o *manifest.Object) bool {
 	b.startOf[o] = i
 	b.withdraw("Kustomization "+o.Namespace+"/"+o.Name, nil)
 	return true
+}
+
+func sameSpec(a, b *manifest.Object) bool {
+	x, err := json.Marshal(a.Content["spec"])
+	if err != nil {
+		return false
+	}
+	y, err := json.Marshal(b.Content["spec"])
+	return err == nil && bytes.Equal(x, y)
 }
 
 // withdraw removes the objects of a Kustomization or directory and everything that they led to, except one object.
@@ -107,6 +208,31 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 	for _, name := range below {
 		b.withdraw(name, keep)
 	}
+}
+
+// abandon claims the nodes that a failed build would have led to, because they mean something different alone. Another start is
+// not affected and is built. A node that is there for references only is better than no node. abandon reports whether the input
+// is about any of them.
+func (b *builder) abandon(c *closure) (lost bool) {
+	b.spare(c)
+	for i, n := range b.plan.nodes {
+		if b.abandoned[n] || !c.files[n.file] {
+			continue
+		}
+		b.abandoned[n] = true
+		if b.cluster.begunByOther(i) {
+			continue
+		}
+		if n.begins {
+			from := b.from
+			b.start(i)
+			b.from = from
+			continue
+		}
+		b.claim(n.claims)
+		lost = b.abandon(n.claims) || b.passed != nil && b.touches(n.claims) || lost
+	}
+	return lost
 }
 
 // lose claims the files of a Kustomization that cannot be built, as far as its path shows them. It reports whether

@@ -3,7 +3,11 @@ package render
 import (
 	"maps"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/sops"
 )
 
 // rebuilt returns a value with replaced parts. f gets each part with the parts at the same place in others. It returns the
@@ -43,6 +47,10 @@ func isLeaf(v any) bool {
 	return !fields && !list
 }
 
+func hidden(v any) any {
+	return rebuilt(v, nil, func(v any, _ []any) (any, bool) { return conceal.Hidden, v != nil && isLeaf(v) })
+}
+
 func copyMap(m map[string]any) map[string]any {
 	c := make(map[string]any, len(m))
 	maps.Copy(c, m)
@@ -53,4 +61,28 @@ func confide(obj *manifest.Object, content, shown map[string]any) {
 	if texts := manifest.Taints(content, shown); len(texts) > 0 || obj.Tainted() {
 		obj.Confide(texts, shown)
 	}
+}
+
+// sealed reports whether an object may contain encrypted values. The check is cheap for most objects.
+func sealed(content map[string]any) bool {
+	if sops.Encrypted(content) {
+		return true
+	}
+	if kind, _ := content["kind"].(string); kind != "Secret" {
+		return false
+	}
+	data, _ := content["data"].(map[string]any)
+	return len(data) > 0
+}
+
+func fieldOf(n *yaml.Node, name string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -147,18 +146,6 @@ func hideSecrets(n *yaml.Node) {
 	}
 }
 
-func fieldOf(n *yaml.Node, name string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i+1]
-		}
-	}
-	return nil
-}
-
 func hideValues(n *yaml.Node, hidden string) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return
@@ -204,81 +191,4 @@ func hidePatch(patch *yaml.Node) {
 	if text, err := yaml.Marshal(&ops); err == nil {
 		patch.Value = string(text)
 	}
-}
-
-// showing sets the forms of a build's objects that may be shown. again runs the build with a veil.
-func (b *builder) showing(c *closure, objects []built, again func(*veil) ([]built, error), shown map[string][]byte) []built {
-	objects = slices.Clone(objects) // another cluster may share them
-	for _, o := range objects {
-		if o.content["kind"] == "Secret" {
-			b.o.Secrets.AddData(bytesOf(dataOf(o.content)))
-		}
-	}
-	veiled, err := again(newVeil(c, shown))
-	for i := range objects {
-		o := &objects[i]
-		if err != nil || len(veiled) != len(objects) || veiled[i].content["kind"] != o.content["kind"] {
-			o.shown = allHidden(o.content)
-			continue
-		}
-		o.shown, _ = unhashed(o.content, veiled[i].content).(map[string]any)
-	}
-	return objects
-}
-
-func bytesOf(values map[string]string) map[string][]byte {
-	m := make(map[string][]byte, len(values))
-	for k, v := range values {
-		m[k] = []byte(v)
-	}
-	return m
-}
-
-// allHidden returns an object with everything hidden except its type, name and namespace.
-func allHidden(content map[string]any) map[string]any {
-	m, _ := hidden(content).(map[string]any)
-	meta, _ := m["metadata"].(map[string]any)
-	m["apiVersion"], m["kind"] = content["apiVersion"], content["kind"]
-	given, _ := content["metadata"].(map[string]any)
-	for _, field := range []string{"name", "namespace"} {
-		if v, ok := given[field]; ok {
-			meta[field] = v
-		}
-	}
-	return m
-}
-
-func hidden(v any) any {
-	return rebuilt(v, nil, func(v any, _ []any) (any, bool) { return conceal.Hidden, v != nil && isLeaf(v) })
-}
-
-// unhashed restores names in the veiled object that end in the hash of a Secret: the hash does not reveal its values.
-func unhashed(content, veiled any) any {
-	return rebuilt(veiled, []any{content}, func(v any, at []any) (any, bool) {
-		veiled, _ := v.(string)
-		text, _ := at[0].(string)
-		name := max(0, len(veiled)-hashLength)
-		return text, name > 0 && len(text) == len(veiled) && text[:name] == veiled[:name] && isHash(text[name:]) && isHash(veiled[name:])
-	})
-}
-
-const hashLength = 11
-
-func isHash(text string) bool {
-	return text[0] == '-' && strings.Trim(text[1:], "0123456789abcdefghijklmnopqrstuvwxyz") == ""
-}
-
-// show finds the fields that values of Secrets reached in the build of a Kustomization, or of a directory without one.
-func (b *builder) show(f *flux, c *closure, replace, shown map[string][]byte) {
-	f.seen = f.visible()
-	if f.seen == f && !c.carries() && len(shown) == 0 {
-		return
-	}
-	f.objects = b.showing(c, f.objects, func(v *veil) ([]built, error) {
-		file, k, err := f.seen.kustomization(newClosure())
-		if err != nil {
-			return nil, err
-		}
-		return f.repo.buildUnder(b.ctx, v, nil, f.path, file, k, replace)
-	}, shown)
 }
