@@ -36,7 +36,9 @@ func newSite(t *testing.T) *site {
 		"GOPROXY=off", "GOFLAGS=-mod=mod -buildvcs=false",
 	)
 	output(t, top, nil, "go", "mod", "download")
-	output(t, top, nil, "go", "build", "-o", filepath.Join(bin, "helmsrc"), ".")
+	if err := os.Symlink(os.Getenv("HELMSRC"), filepath.Join(bin, "helmsrc")); err != nil {
+		t.Fatal(err)
+	}
 	for name := range strings.SplitSeq(strings.TrimRight(output(t, top, nil, "git", "ls-files", "-coz", "--exclude-standard"), "\x00"), "\x00") {
 		copyFile(t, filepath.Join(top, name), filepath.Join(s.hooks, name))
 	}
