@@ -18,10 +18,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/values"
-
-	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // Options select the older side of a comparison and the details of the plan.

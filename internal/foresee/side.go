@@ -22,10 +22,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
-
-	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // Work holds the parts that both sides of a command share.

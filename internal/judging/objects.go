@@ -12,7 +12,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/report"
-
 	"github.com/helmsrc/helmsrc/internal/session"
 )
 

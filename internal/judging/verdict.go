@@ -13,9 +13,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/report"
-	"github.com/helmsrc/helmsrc/internal/validate"
-
 	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/validate"
 )
 
 // judged is a cluster with its findings.

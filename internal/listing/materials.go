@@ -9,10 +9,9 @@ import (
 	"strings"
 	"sync"
 
+	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"sigs.k8s.io/yaml"
-
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/manifest"

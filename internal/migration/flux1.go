@@ -16,9 +16,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/migrate"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
-	"github.com/helmsrc/helmsrc/internal/store"
-
 	"github.com/helmsrc/helmsrc/internal/session"
+	"github.com/helmsrc/helmsrc/internal/store"
 )
 
 // operatedChart is the chart of a HelmRelease of Flux 1, before the migration.

@@ -9,9 +9,8 @@ import (
 	"os"
 	"strings"
 
-	godigest "github.com/opencontainers/go-digest"
-
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
+	godigest "github.com/opencontainers/go-digest"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"

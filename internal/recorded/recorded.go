@@ -13,10 +13,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
-
-	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // A Directory is the artifacts directory of a command, with the parts of clusters in it.

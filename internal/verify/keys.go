@@ -9,15 +9,14 @@ import (
 	"crypto/rsa"
 	_ "crypto/sha512" // for signatures with larger keys
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/sigstore/sigstore-go/pkg/root"
 	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/signature"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
