@@ -28,7 +28,7 @@ func TestPage(t *testing.T) {
 // groups returns the headings of the catalogue, in its order.
 func groups() []string {
 	return []string{
-		"Input", "What the API server refuses", "Deprecations", "References", "URLs", "Charts and versions", "Settings", "Verification",
+		"Input", "Rejected by the API server", "Deprecations", "References", "URLs", "Charts and versions", "Settings", "Verification",
 		"Secrets", "Kustomizations", "Generators", "Releases of Flux 1", "Comments that silence findings", "While fetching", "Integrity",
 	}
 }

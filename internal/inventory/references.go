@@ -96,7 +96,7 @@ func closedGate(namespace, name string) error {
 	return &finding.Problem{
 		Code: finding.ForbiddenReference, Field: []any{"spec", "chartRef", "kind"},
 		Text: fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, namespace, name),
-		Advice: "no ArtifactGenerator of the input makes it: add the file that holds one with -f, or name a directory in its place with " +
+		Advice: "no ArtifactGenerator of the input makes it: add the file that contains one with -f, or name a directory in its place with " +
 			finding.StandIn(externalArtifact, namespace, name),
 	}
 }

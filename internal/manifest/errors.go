@@ -145,7 +145,7 @@ func (e *NotFoundError) Elsewhere() string {
 
 // Hint reports where a similar object was seen, or else which file to add.
 func (e *NotFoundError) Hint() string {
-	return cmp.Or(e.Elsewhere(), "add the file that holds "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
+	return cmp.Or(e.Elsewhere(), "add the file that contains "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
 }
 
 // SecretError reports a Secret or ConfigMap that the API server would refuse. It names keys, never values.

@@ -30,8 +30,8 @@ func TestSiblings(t *testing.T) {
 	}
 	tests := []struct{ name, pos, err, hint string }{
 		{"podinfo", "in/repository.yaml:1:1", "", ""},
-		{"deeper", "", `helmrepositories.source.toolkit.fluxcd.io "deeper" not found`, "add the file that holds HelmRepository default/deeper with -f"},
-		{"text", "", `helmrepositories.source.toolkit.fluxcd.io "text" not found`, "add the file that holds HelmRepository default/text with -f"},
+		{"deeper", "", `helmrepositories.source.toolkit.fluxcd.io "deeper" not found`, "add the file that contains HelmRepository default/deeper with -f"},
+		{"text", "", `helmrepositories.source.toolkit.fluxcd.io "text" not found`, "add the file that contains HelmRepository default/text with -f"},
 		{"podinf", "", `helmrepositories.source.toolkit.fluxcd.io "podinf" not found`, "did you mean podinfo?"},
 		{"elsewhere", "", `helmrepositories.source.toolkit.fluxcd.io "elsewhere" not found`, "there is one in namespace apps, but a reference cannot leave namespace default"},
 		{"twice", "", "HelmRepository default/twice is defined 2 times: in/one.yaml:1:1 and in/two.yaml:1:1", ""},
