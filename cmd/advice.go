@@ -57,7 +57,7 @@ func objectAdvice(ctx context.Context, e *load.NoObjectError) string {
 
 func selectionAdvice(ctx context.Context, e *load.NothingSelectedError) string {
 	if e.Elsewhere() {
-		return "none of them is in namespace " + e.Input.Namespace
+		return "no object is in namespace " + e.Input.Namespace
 	}
 	if e.Input.Code == exit.Usage {
 		return ""
@@ -65,7 +65,7 @@ func selectionAdvice(ctx context.Context, e *load.NothingSelectedError) string {
 	if advice := deeper(ctx, e.Input); advice != "" {
 		return advice
 	}
-	return "helmsrc works on " + strings.Join(manifest.BareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
+	return "helmsrc supports " + strings.Join(manifest.BareKinds(reconcile.Kinds().Names()), ", ") + "; --allow-empty accepts an input without them"
 }
 
 // deeper returns the advice to use -R if the directories below hold objects of known kinds, else "".
@@ -74,7 +74,7 @@ func deeper(ctx context.Context, in *load.Input) string {
 	if len(kinds) == 0 {
 		return ""
 	}
-	return "-R descends into the directories below, which hold " + strings.Join(kinds, ", ")
+	return "-R also reads the subdirectories, which contain " + strings.Join(kinds, ", ")
 }
 
 // nearestObject returns the advice to use the object of the inputs whose name is nearest to that of the selector, else "".

@@ -16,9 +16,9 @@ func newArtifactsCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "artifacts",
 		GroupID: groupArtifacts,
-		Short:   "List, verify, prune and merge what fetch has stored",
-		Long: `Commands for the artifacts directory, in which fetch stores charts, and a record of
-each object with its status. None of them uses the network.`,
+		Short:   "List, verify, prune and merge stored artifacts",
+		Long: `Commands for the artifacts directory, where fetch stores charts and a record of each
+object with its status. They do not use the network.`,
 		Example: `  helmsrc artifacts status
   helmsrc artifacts verify
   helmsrc artifacts prune -R -f clusters/`,
@@ -47,9 +47,9 @@ func newArtifactsVerifyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [[KIND/][NAMESPACE/]NAME...]",
 		Short: "Compare stored artifacts with their recorded digests",
-		Long: `Read every stored artifact, or those of the objects named, and compare it with the
-digest that was recorded when it was stored. Only artifacts are checked; 'helmsrc
-artifacts status' tells whether objects are ready, and 'helmsrc verify' checks signatures.
+		Long: `Compare every stored artifact, or the artifacts of the named objects, with the digests
+recorded when they were stored. Only artifacts are checked: 'helmsrc artifacts status'
+reports whether objects are ready, and 'helmsrc verify' checks signatures.
 
 Exit codes: 0 all artifacts are intact, 1 an artifact is missing, 2 wrong usage, or
 nothing is recorded, 3 an artifact was altered.`,
@@ -58,7 +58,7 @@ nothing is recorded, 3 an artifact was altered.`,
 	storage.addDir(c.Flags())
 	in.addClusters(c.Flags())
 	c.Flags().StringVarP(&in.Namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
-	c.Flags().BoolVar(&in.AllowEmpty, "allow-empty", false, "succeed when nothing is recorded")
+	c.Flags().BoolVar(&in.AllowEmpty, "allow-empty", false, "succeed if nothing is recorded")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := storage.check(a); err != nil {
 			return exit.Usage, err

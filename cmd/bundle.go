@@ -54,16 +54,16 @@ that may pass on a retry.`,
 		Example: `  helmsrc bundle -R -f clusters/ -o charts.tar`,
 	}
 	flags := c.Flags()
-	flags.StringVarP(&name, "bundle-file", "o", "", "`file` to write, or a directory with a slash at its end")
-	flags.StringVar(&since, "since", "", "earlier bundle `file` that the other side already has: only what is new is written")
+	flags.StringVarP(&name, "bundle-file", "o", "", "`file` to write, or a directory if the name ends in a slash")
+	flags.StringVar(&since, "since", "", "earlier bundle `file` that the recipient already has: only new content is written")
 	o.addCarried(flags)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		o.Lock.Locked, o.report.stdout = true, true
 		switch {
 		case name == "":
-			return exit.Usage, exit.Usagef("-o names the file to write")
+			return exit.Usage, exit.Usagef("name the file to write with -o")
 		case o.Reconcile.Offline:
-			return exit.Usage, &exit.UsageError{Err: errors.New("--offline: what refers to a chart is asked of its registry"), Advice: "leave --offline out"}
+			return exit.Usage, &exit.UsageError{Err: errors.New("--offline: artifacts that refer to a chart are requested from its registry"), Advice: "leave out --offline"}
 		}
 		directory, err := bundleTarget(name)
 		if err != nil {
@@ -253,7 +253,7 @@ func (b *carrying) again(ctx context.Context, into *cache.Cache) error {
 		results, err := shared.Run(ctx, session.Run{Inventory: m.In.Inventory, Store: st, Options: options, Targets: m.Targets, Progress: session.Silence{}})
 		for _, r := range results {
 			if r.Failure != nil {
-				return fmt.Errorf("%s cannot be carried: %w", r.Object.Object, r.Failure)
+				return fmt.Errorf("%s cannot be bundled: %w", r.Object.Object, r.Failure)
 			}
 		}
 		if err != nil {

@@ -28,7 +28,7 @@ func (o *cacheOptions) add(fs *pflag.FlagSet) {
 func (o *cacheOptions) addDir(fs *pflag.FlagSet) {
 	o.max = cache.DefaultMaxSize
 	fs.StringVar(&o.dir, "cache-dir", "", "`directory` of the cache (default: helmsrc in the user's cache directory)")
-	fs.Var(&o.max, "cache-max-size", "most that the cache holds after a run, in `bytes` or as a quantity")
+	fs.Var(&o.max, "cache-max-size", "maximum size of the cache after a run, in `bytes` or as a quantity")
 }
 
 // directory returns the directory of the cache, or "" if neither a flag nor the environment names it.

@@ -63,7 +63,7 @@ func newCachePathCommand(a *app) *cobra.Command {
 func (o *cacheOptions) existing(a *app) (string, error) {
 	dir, err := o.directory(a.env.Getenv)
 	if err == nil && dir == "" {
-		err = &exit.UsageError{Err: errors.New("nothing says where the cache is"), Advice: "set HOME, or name it with --cache-dir"}
+		err = &exit.UsageError{Err: errors.New("the directory of the cache is not known"), Advice: "set HOME, or name it with --cache-dir"}
 	}
 	return dir, err
 }
@@ -189,15 +189,15 @@ func newCachePruneCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune",
 		Short: "Trim the cache",
-		Long: `Remove the entries that were not used for the longest time until the cache is no larger
-than --cache-max-size, and remove files that no entry refers to and files that killed runs
-left behind. Files that helmsrc did not write are kept.`,
+		Long: `Remove the least recently used entries until the cache is no larger than
+--cache-max-size, and remove files that no entry refers to and files that killed runs left
+behind. Files that helmsrc did not write are kept.`,
 		Example: "  helmsrc cache prune --cache-max-size 500Mi\n  helmsrc cache prune --private\n  helmsrc cache prune --all",
 		Args:    noArguments,
 	}
 	o.addDir(c.Flags())
 	c.Flags().BoolVar(&all, "all", false, "remove everything")
-	c.Flags().BoolVar(&private, "private", false, "also remove what was fetched with a login, or may have been")
+	c.Flags().BoolVar(&private, "private", false, "also remove entries that were, or may have been, fetched with a login")
 	c.RunE = a.runner(func(context.Context, []string) (int, error) {
 		opened, err := o.openExisting(a)
 		if err != nil {

@@ -13,12 +13,12 @@ func newConfigCommand(a *app) *cobra.Command {
 		Short: "Print the effective configuration and where each value comes from",
 		Long: `Print the effective value of each flag of each command, from the environment, the
 configuration file or the default. The output is itself a configuration file; comments
-tell where each value comes from. Values that differ between commands are in a section for
+show where each value comes from. Values that differ between commands are in a section for
 each command.
 
-` + config.Name + ` is looked for in the working directory and its parents, up to the root of the
-repository. Its keys are the names of flags, and 'commands' has a section for each command
-with settings of its own. Relative paths in it are relative to its directory.`,
+` + config.Name + ` is searched for in the working directory and its parents, up to the root of
+the repository. Its keys are the names of flags, and 'commands' has a section for each
+command with settings of its own. Relative paths in it are relative to its directory.`,
 		Example: `  helmsrc config
   helmsrc config --config .helmsrc.yaml -o json
   helmsrc config schema > helmsrc.schema.json`,

@@ -15,10 +15,10 @@ import (
 
 func addConsoleFlags(fs *pflag.FlagSet) {
 	fs.BoolP("quiet", "q", false, "print errors only")
-	fs.CountP("verbose", "v", "print more: each request with -v, decisions as well with -vv (repeatable)")
+	fs.CountP("verbose", "v", "print more: requests with -v, decisions as well with -vv (repeatable)")
 	fs.String("log-format", "text", "`format` of stderr: text or json")
 	config.SetChoices(fs, "log-format", "text", "json")
-	fs.Bool("no-progress", false, "no live rows on a terminal")
+	fs.Bool("no-progress", false, "print no live rows on a terminal")
 	fs.String("color", "auto", "`when` to use colour: auto, always, never (NO_COLOR is honoured)")
 	config.SetChoices(fs, "color", "auto", "always", "never")
 }
@@ -34,7 +34,7 @@ func consoleOptions(fs *pflag.FlagSet, from config.Origins, env *Env) (console.O
 	if quiet && verbose > 0 {
 		byFlag := from["quiet"] == "--quiet"
 		if byFlag == (from["verbose"] == "--verbose") {
-			return o, exit.Usagef("--quiet and --verbose exclude each other")
+			return o, exit.Usagef("--quiet and --verbose are mutually exclusive")
 		}
 		quiet = byFlag // a typed flag takes precedence over the environment and the file
 	}

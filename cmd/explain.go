@@ -20,9 +20,9 @@ func newExplainCommand(a *app) *cobra.Command {
 		Use:     "explain [CODE...]",
 		GroupID: groupManifests,
 		Short:   "Explain the codes of findings",
-		Long: `Explain a finding: why it matters and how to correct it, with an example that has the
-mistake and one that does not. The code is printed in brackets after a message. Without
-CODE, all codes are listed. A name such as chart-in-url is accepted as well.`,
+		Long: `Explain a finding: why it matters and how to correct it, with an example of the mistake
+and of its correction. The code is printed in brackets after a message. Without CODE, all
+codes are listed. Names such as chart-in-url are accepted as well.`,
 		Example: `  helmsrc explain
   helmsrc explain HS044`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -42,7 +42,7 @@ file is out of date, 5 only failures that may pass on a retry, 130 interrupted.`
 	o.input.addSince(c.Flags())
 	o.report.addBilled(c.Flags(), annotatedImages)
 	o.output.add(a, c)
-	c.Flags().BoolVar(&o.events, "events", false, "print the Events of each object after it")
+	c.Flags().BoolVar(&o.events, "events", false, "print the Events of each object below the object")
 	o.store.addDir(c.Flags())
 	o.store.addAddress(c.Flags())
 	o.store.addWriting(c.Flags())

@@ -41,11 +41,11 @@ func (o *inputOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.Recursive, "recursive", "R", false, "descend into the directories given with -f")
 	o.addClusters(fs)
 	fs.StringVarP(&o.Namespace, "namespace", "n", "", "only objects of this `namespace` (default: all)")
-	fs.StringVar(&o.DefaultNamespace, "default-namespace", "default", "`namespace` of objects that name none")
-	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "succeed when nothing is selected")
-	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 also when an object failed")
+	fs.StringVar(&o.DefaultNamespace, "default-namespace", "default", "`namespace` of objects without metadata.namespace")
+	fs.BoolVar(&o.AllowEmpty, "allow-empty", false, "succeed if nothing is selected")
+	fs.BoolVar(&o.exitZero, "exit-zero", false, "exit 0 even if an object failed")
 	fs.BoolVar(&o.SameNamespace, "no-cross-namespace-refs", false, "refuse references of HelmReleases into other namespaces, as helm-controller's flag does")
-	fs.StringVar(&o.FluxVersion, "flux-version", "", "`version` of Flux whose API versions are accepted, such as 2.8 (default: the one that the input installs, else the newest known)")
+	fs.StringVar(&o.FluxVersion, "flux-version", "", "`version` of Flux whose API versions are accepted, such as 2.8 (default: the version that the input installs, else the newest known)")
 	fs.BoolVar(&o.Untrusted, config.UntrustedFlag, false, "do not trust the manifests: use no logins, identities or SOPS keys of this machine, no private addresses and no configuration from the repository")
 	o.render.add(fs)
 }
@@ -65,7 +65,7 @@ func (o *inputOptions) addLookup(fs *pflag.FlagSet) {
 
 // addSince declares --changed-since, for the commands that can be limited to a change.
 func (o *inputOptions) addSince(fs *pflag.FlagSet) {
-	fs.StringVar(&o.since, "changed-since", "", "only objects to which a file contributes that differs from a Git `revision`, such as origin/main, in all clusters of the repository given with -f")
+	fs.StringVar(&o.since, "changed-since", "", "only objects affected by files that differ from a Git `revision`, such as origin/main, in all clusters of the repository given with -f")
 }
 
 // storeOptions are the flags of the artifacts directory, and of the names of artifacts.
@@ -86,8 +86,8 @@ func (o *storeOptions) addAddress(fs *pflag.FlagSet) {
 func (o *storeOptions) addWriting(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Algorithm, "artifact-digest-algo", "sha256", "digest `algorithm` of artifacts: sha256, sha384, sha512")
 	config.SetChoices(fs, "artifact-digest-algo", "sha256", "sha384", "sha512")
-	fs.DurationVar(&o.TTL, "artifact-retention-ttl", time.Minute, "`age` from which earlier artifacts of an object are removed")
-	fs.IntVar(&o.Records, "artifact-retention-records", 2, "`number` of artifacts that are kept for an object")
+	fs.DurationVar(&o.TTL, "artifact-retention-ttl", time.Minute, "`age` at which earlier artifacts of an object are removed")
+	fs.IntVar(&o.Records, "artifact-retention-records", 2, "`number` of artifacts kept for each object")
 }
 
 // check validates the values that no flag type validates.
@@ -113,11 +113,11 @@ func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	o.cache.add(fs)
 	r := &o.Reconcile
 	r.IndexMax, r.Chart = 50<<20, chart.Limits{Archive: 10 << 20, File: 5 << 20, Unpacked: 100 << 20}
-	fs.BoolVar(&r.Offline, "offline", false, "open no connection: what is neither in the artifacts directory nor in the cache is an error")
+	fs.BoolVar(&r.Offline, "offline", false, "open no connection: content that is neither in the artifacts directory nor in the cache is an error")
 	fs.StringArrayVar(&o.input.render.sources, "source", nil, "replace a source by a local directory: `KIND/[NAMESPACE/]NAME=PATH` (repeatable)")
 	fs.StringVar(&o.SourceDir, "source-dir", "", "artifacts `directory` whose artifacts replace the sources that they came from")
 	fs.IntVarP(&r.Concurrency, "concurrency", "j", 8, "`number` of objects processed at a time")
-	fs.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "`limit` on the time of the whole run")
+	fs.DurationVar(&o.Timeout, "timeout", 5*time.Minute, "time `limit` for the whole run")
 	fs.IntVar(&r.Retries, "retries", 3, "`number` of retries after a transient failure")
 	fs.Var((*config.Bytes)(&r.IndexMax), "helm-index-max-size", "largest accepted index, in `bytes` or as a quantity")
 	fs.Var((*config.Bytes)(&r.Chart.Archive), "helm-chart-max-size", "largest accepted chart archive, in `bytes` or as a quantity")
@@ -133,7 +133,7 @@ func (o *runOptions) addFetch(fs *pflag.FlagSet) {
 	fs.Lookup("ambient-credentials").NoOptDefVal = string(config.AmbientHome)
 	config.SetChoices(fs, "ambient-credentials", string(config.AmbientHome), string(config.AmbientNone), string(config.AmbientAnywhere))
 	fs.BoolVar(&r.PrivateRedirects, "allow-private-redirects", false, "follow redirects from a public host to loopback, private and link-local addresses also where a login of this machine is used")
-	fs.BoolVar(&r.SkipTLSVerify, config.InsecureFlag, false, "do not verify the certificates of the servers of sources, with a warning; no login of this machine is used then")
+	fs.BoolVar(&r.SkipTLSVerify, config.InsecureFlag, false, "do not verify the server certificates of sources, with a warning; logins of this machine are not used")
 	fs.StringVar(&r.MissingSecrets, "missing-secrets", "fail", "`policy` for a Secret that is not in the input: fail, ambient, anonymous")
 	config.SetChoices(fs, "missing-secrets", "fail", "ambient", "anonymous")
 }
@@ -143,11 +143,11 @@ func (o *runOptions) addRefresh(fs *pflag.FlagSet) {
 }
 
 func (o *runOptions) addFollow(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Follow, "follow-sources", false, "fetch the sources of Kustomizations and ArtifactGenerators that are not in the checkout, and those that the fetched manifests use, at most 10 levels deep")
+	fs.BoolVar(&o.Follow, "follow-sources", false, "fetch the sources of Kustomizations and ArtifactGenerators that are not in the checkout, and the sources that the fetched manifests use, at most 10 levels deep")
 }
 
 func (o *runOptions) addTrust(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Trust.Root, "trusted-root", "", "`file` with the authorities and logs of keyless signatures (default: the public Sigstore's, fetched at most once a day)")
+	fs.StringVar(&o.Trust.Root, "trusted-root", "", "`file` with the authorities and logs for keyless signatures (default: from the public Sigstore, fetched at most once a day)")
 	fs.StringVar(&o.Trust.Keyring, "keyring", "", "`file` with PGP keys: charts without spec.verify must have a provenance file signed with one of them")
 	fs.BoolVar(&o.Reconcile.RequireVerification, "require-verification", false, "fail charts that are verified by neither spec.verify nor a provenance file")
 }
@@ -161,9 +161,9 @@ func (o *runOptions) checkFetch() error {
 	r := &o.Reconcile
 	switch {
 	case r.Offline && r.Refresh:
-		return exit.Usagef("--offline and --refresh exclude each other: nothing can be fetched without a connection")
+		return exit.Usagef("--offline and --refresh are mutually exclusive: nothing can be fetched without a connection")
 	case r.SkipTLSVerify && o.ambient == config.AmbientAnywhere:
-		return exit.Usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere exclude each other: no login of this machine goes to a server that anyone may answer for")
+		return exit.Usagef("--insecure-skip-tls-verify and --ambient-credentials=anywhere are mutually exclusive: logins of this machine are not sent to unverified servers")
 	case r.Concurrency < 1:
 		return exit.Usagef("--concurrency must be at least 1, got %d", r.Concurrency)
 	case r.Retries < 0:
@@ -201,7 +201,7 @@ func named(flag, file string) error {
 }
 
 func (o *runOptions) addFlat(fs *pflag.FlagSet) {
-	fs.StringVar(&o.flat, "flat", "", "`directory` to which the charts are also written as NAME-VERSION.tgz")
+	fs.StringVar(&o.flat, "flat", "", "also write the charts to this `directory`, as NAME-VERSION.tgz")
 }
 
 func (o *runOptions) checkFlat() error {
@@ -235,10 +235,10 @@ type helmOptions struct{ foresee.HelmOptions }
 func (o *helmOptions) add(fs *pflag.FlagSet) {
 	o.Memory = 1 << 30
 	fs.StringVar(&o.Program, "helm", "", "helm `program` (default: the one in the PATH)")
-	fs.DurationVar(&o.Time, "helm-timeout", 30*time.Second, "`limit` of rendering one release")
-	fs.Var((*config.Bytes)(&o.Memory), "helm-max-memory", "most memory that rendering one release may need, in `bytes` or as a quantity")
-	fs.StringVar(&o.KubeVersion, "kube-version", "", "`version` of Kubernetes that charts see (default: that of helm)")
-	fs.StringArrayVar(&o.APIVersions, "api-versions", nil, "API `version` or kind that charts see besides those of Kubernetes, such as monitoring.coreos.com/v1 (repeatable)")
+	fs.DurationVar(&o.Time, "helm-timeout", 30*time.Second, "time `limit` for rendering one release")
+	fs.Var((*config.Bytes)(&o.Memory), "helm-max-memory", "memory limit for rendering one release, in `bytes` or as a quantity")
+	fs.StringVar(&o.KubeVersion, "kube-version", "", "Kubernetes `version` that charts see (default: helm's own)")
+	fs.StringArrayVar(&o.APIVersions, "api-versions", nil, "additional API `version` or kind that charts see, such as monitoring.coreos.com/v1 (repeatable)")
 }
 
 func (o *helmOptions) check() error {
@@ -254,17 +254,17 @@ func addLockFile(o *session.LockOptions, fs *pflag.FlagSet) {
 
 func addLocked(o *session.LockOptions, fs *pflag.FlagSet) {
 	addLockFile(o, fs)
-	fs.BoolVar(&o.Locked, "locked", false, "use the versions and digests of the lock file, and download no index and no list of tags; exit 4 if it is out of date")
+	fs.BoolVar(&o.Locked, "locked", false, "use the versions and digests of the lock file, and download no index and no list of tags; exit 4 if the lock file is out of date")
 }
 
 func addFrom(o *session.LockOptions, fs *pflag.FlagSet) {
-	fs.StringArrayVar(&o.From, "from", nil, "bundle `file` to use in place of all sources, without a network (repeatable: the bundles that it builds on)")
+	fs.StringArrayVar(&o.From, "from", nil, "bundle `file` to use in place of all sources, without a network (repeatable, for the bundles that it builds on)")
 }
 
 // checkLocked refuses a local directory that replaces a locked source.
 func (o *runOptions) checkLocked() error {
 	if o.Lock.Locked && len(o.input.render.sources)+len(o.SourceDir) > 0 {
-		return &exit.UsageError{Err: errors.New("--locked and --source or --source-dir exclude each other"), Advice: "leave out --source and --source-dir, or set --locked=false"}
+		return &exit.UsageError{Err: errors.New("--locked and --source or --source-dir are mutually exclusive"), Advice: "leave out --source and --source-dir, or set --locked=false"}
 	}
 	return nil
 }
@@ -303,11 +303,11 @@ func (o *runOptions) checkUntrusted() error {
 	switch {
 	case !o.input.Untrusted:
 	case o.ambient == config.AmbientAnywhere:
-		return exit.Usagef("--untrusted and --ambient-credentials=anywhere exclude each other")
+		return exit.Usagef("--untrusted and --ambient-credentials=anywhere are mutually exclusive")
 	case o.Reconcile.MissingSecrets == credential.MissingAmbient:
-		return exit.Usagef("--untrusted and --missing-secrets=ambient exclude each other")
+		return exit.Usagef("--untrusted and --missing-secrets=ambient are mutually exclusive")
 	case o.Reconcile.PrivateRedirects:
-		return exit.Usagef("--untrusted and --allow-private-redirects exclude each other")
+		return exit.Usagef("--untrusted and --allow-private-redirects are mutually exclusive")
 	}
 	return nil
 }
@@ -338,7 +338,7 @@ const jobIndex = "JOB_COMPLETION_INDEX"
 const maxShards = 100_000
 
 func (o *inputOptions) addShard(fs *pflag.FlagSet) {
-	fs.StringVar(&o.shardText, "shard", "", "only shard `I/N` of what is selected, from 0/N on; /N takes I from "+jobIndex)
+	fs.StringVar(&o.shardText, "shard", "", "only shard `I/N` of the selected objects, from 0/N; /N takes I from "+jobIndex)
 }
 
 // checkShard parses --shard. It warns about the number of a Pod without --shard.
@@ -346,7 +346,7 @@ func (o *inputOptions) checkShard(a *app) error {
 	index := a.env.Getenv(jobIndex)
 	if o.shardText == "" {
 		if index != "" && o.shardText == "" {
-			a.console.Warn(fmt.Sprintf("%s is %q, and --shard does not say of how many: all of the selection is taken; --shard /N takes the shard of this Pod", jobIndex, index))
+			a.console.Warn(fmt.Sprintf("%s is %q, but --shard does not set the number of shards: all objects are selected; --shard /N selects the shard of this Pod", jobIndex, index))
 		}
 		return nil
 	}
@@ -379,11 +379,11 @@ func parseShard(text, index string) (load.Shard, error) {
 	i, err := number(first)
 	switch {
 	case err != nil && from != "":
-		return load.Shard{}, exit.Usagef("%s %q is no number", jobIndex, index)
+		return load.Shard{}, exit.Usagef("%s %q is not a number", jobIndex, index)
 	case err != nil:
 		return load.Shard{}, form
 	case count < 1 || count > maxShards:
-		return load.Shard{}, exit.Usagef("--shard %s: there have to be 1 to %d shards, not %d", text, maxShards, count)
+		return load.Shard{}, exit.Usagef("--shard %s: the number of shards must be 1 to %d, got %d", text, maxShards, count)
 	case i >= count:
 		return load.Shard{}, &exit.UsageError{Err: fmt.Errorf("--shard %s: there is no shard %d%s", text, i, from), Advice: fmt.Sprintf("the shards are 0/%d to %d/%d", count, count-1, count)}
 	}

@@ -23,7 +23,7 @@ func newLockCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		GroupID: groupCharts,
 		Use:     "lock -f FILE... [[KIND/][NAMESPACE/]NAME...]",
-		Short:   "Record what the manifests resolve to, for runs with --locked",
+		Short:   "Record resolved versions and digests, for runs with --locked",
 		Long: `Resolve the selected HelmCharts (including those of HelmReleases), OCIRepositories,
 GitRepositories and Buckets, and record the result in ` + lock.FileName + `: version, location,
 revision and digests, and the dependencies of charts from Git repositories and buckets.
@@ -32,18 +32,18 @@ instead of resolving again.
 
 Entries that still match the manifests are kept, new objects are resolved, and entries
 of objects that are no longer in the input are removed. --update resolves again, within
-the version ranges: every entry, or only those of the objects named. Only the lock file
-is written, and it is replaced in one step.
+the version ranges: every entry, or only the entries of the named objects. Only the lock
+file is written, and it is replaced in one step.
 
 --check contacts no server and writes nothing: it reports each field in which the lock
-and the manifests differ. --verify asks the servers whether they still serve what is
-locked: a tag may have moved, or a version may have been published again.
+and the manifests differ. --verify asks the servers whether they still serve the
+locked versions: a tag may have moved, or a version may have been published again.
 
 --follow-sources also locks the sources of Kustomizations and the objects in them; with
 --check, these sources must be in the cache.
 
 If the manifests contain several clusters, each cluster has its own entries, and only
-those of the clusters in the input change.
+the entries of clusters in the input change.
 
 The lock file is beside ` + config.Name + ` or, without one, in the current directory.
 
@@ -56,8 +56,8 @@ a version moved, 4 the lock file is out of date or, with --exit-code, it changed
   helmsrc lock -R -f clusters/ --check`,
 	}
 	fs := c.Flags()
-	fs.BoolVar(&o.Update, "update", false, "resolve everything again, or only the objects named")
-	fs.BoolVar(&o.Check, "check", false, "only report what is out of date, without a network; exit 4 if anything is")
+	fs.BoolVar(&o.Update, "update", false, "resolve all objects again, or only the named objects")
+	fs.BoolVar(&o.Check, "check", false, "only report entries that are out of date, without a network; exit 4 if there are any")
 	fs.BoolVar(&o.Verify, "verify", false, "only check that the locked versions are still published; exit 3 if one is not")
 	addExitCode(fs, &o.exitCode, "the lock file changed")
 	o.run.asksNothing = "check"
@@ -70,10 +70,10 @@ a version moved, 4 the lock file is out of date or, with --exit-code, it changed
 	o.run.addTrust(fs)
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if o.Update && o.Check || o.Update && o.Verify || o.Check && o.Verify {
-			return exit.Usage, exit.Usagef("--update, --check and --verify exclude each other")
+			return exit.Usage, exit.Usagef("--update, --check and --verify are mutually exclusive")
 		}
 		if len(o.run.input.render.sources)+len(o.run.SourceDir) > 0 {
-			return exit.Usage, exit.Usagef("lock takes no --source and no --source-dir: a directory of this machine is not locked")
+			return exit.Usage, exit.Usagef("lock does not accept --source and --source-dir: a local directory cannot be locked")
 		}
 		o.run.Reconcile.Offline = o.run.Reconcile.Offline || o.Check
 		o.run.cache.none = o.run.cache.none || o.Verify // the servers are asked again, without their earlier answers

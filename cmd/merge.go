@@ -44,8 +44,8 @@ shard is missing, 3 an artifact was altered.`,
 	o.store.addAddress(fs)
 	o.output.add(a, c)
 	o.report.add(fs)
-	fs.IntVar(&o.concurrency, "concurrency", 8, "`number` of objects that are copied at a time")
-	fs.BoolVar(&o.input.exitZero, "exit-zero", false, "exit 0 also when an object failed")
+	fs.IntVar(&o.concurrency, "concurrency", 8, "`number` of objects copied at a time")
+	fs.BoolVar(&o.input.exitZero, "exit-zero", false, "exit 0 even if an object failed")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := errors.Join(o.report.check(true), o.store.check(a)); err != nil {
 			return exit.Usage, err

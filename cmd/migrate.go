@@ -47,15 +47,15 @@ HelmRepository is, which is removed if nothing else refers to it.
 Flux 2, with a HelmRepository or GitRepository. The name of the Helm release is kept, and
 so is the operator's behaviour where helm-controller has other defaults.
 
-Comments and all other bytes are kept. What cannot be edited safely is an error that names
-the place to edit by hand: values set through an alias, a variable or a kustomization, files
-encrypted with SOPS, values files of charts. Settings that an OCIRepository does not have
-are a warning. A second run changes nothing.
+Comments and all other bytes are kept. A value that cannot be edited safely is an error
+that names the place to edit by hand: a value set through an alias, a variable or a
+kustomization, in a file encrypted with SOPS, or in a values file of a chart. Settings that
+an OCIRepository does not have cause a warning. A second run changes nothing.
 
 With --prove, the manifests are built and resolved before and after. An edit that would
 give a HelmRelease another chart or other values, or change a field of an applied object,
-is not made. A server that cannot be reached is a warning; if --prove is on the command
-line, that object is not edited either. helm-controller includes the digest of an
+is not made. A server that cannot be reached causes a warning; with --prove on the command
+line, the object is not edited either. helm-controller includes the digest of an
 OCIRepository in the chart's version, so a release that was moved is upgraded once, to the
 same manifests.
 
@@ -76,7 +76,7 @@ unreadable input, 4 with --exit-code or --check, something changed or would chan
 	o.run.addFetch(fs)
 	o.run.addTrust(fs)
 	o.format.add(a, c)
-	fs.BoolVar(&o.Prove, "prove", true, "resolve before and after, and edit nothing that changes a chart or values")
+	fs.BoolVar(&o.Prove, "prove", true, "resolve before and after, and make no edit that changes a chart or values")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print a unified diff, write nothing")
 	fs.BoolVar(&o.Check, "check", false, "write nothing, exit 4 if something would change")
 	addExitCode(fs, &o.ExitCode, "something changed, or would change with --dry-run")

@@ -59,19 +59,19 @@ only for --rewrite, and to check that the bundle contains everything they use.
 Below the prefix, each repository is named after the host and path of its source:
 https://stefanprodan.github.io/podinfo becomes PREFIX/stefanprodan.github.io/podinfo.
 Artifacts from registries keep their manifests and digests; charts from HTTP repositories, Git
-repositories and buckets are stored as 'helm push' stores them. What the registry already
-has is not sent again, so an interrupted run can be continued.
+repositories and buckets are stored as 'helm push' stores them. Content that the
+registry already has is not sent again, so an interrupted run can be continued.
 
 --rewrite edits the manifests given with -f in place: HelmRepositories and OCIRepositories
 get the URL of the mirror, HTTP repositories become OCI repositories, and references to
 Secrets for the original source are removed. The lock file is updated to match. Every other
 byte is kept.
 
-Logins for the registry are those of 'helm registry login' and 'docker login'. The list of
-what was copied is printed to stdout.
+The login for the registry is taken from 'helm registry login' or 'docker login'. Copied
+artifacts are listed on stdout.
 
 Exit codes: 0 everything is in the registry, 1 an object is not ready, the registry refused
-something, or a manifest could not be rewritten, 2 wrong usage or unreadable input, 3 a digest
+a request, or a manifest could not be rewritten, 2 wrong usage or unreadable input, 3 a digest
 or signature check failed, 4 the lock file is out of date, 5 only failures that may pass on a
 retry, 130 interrupted.`,
 		Example: `  helmsrc mirror -R -f clusters/ --to oci://registry.internal/mirror --dry-run
@@ -80,7 +80,7 @@ retry, 130 interrupted.`,
 	}
 	flags := c.Flags()
 	flags.StringVar(&o.to, "to", "", "oci:// `URL` of the registry, with the path below which everything is stored")
-	flags.BoolVar(&o.plain, "plain-http", false, "reach the registry over HTTP")
+	flags.BoolVar(&o.plain, "plain-http", false, "connect to the registry over plain HTTP")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "list what would be copied or edited, write nothing")
 	flags.BoolVar(&o.rewrite, "rewrite", false, "edit the sources in the manifests, and the lock file, to use the registry")
 	o.run.addCarried(flags)
@@ -111,17 +111,17 @@ func (o *mirrorOptions) check(a *app, args []string) error {
 	case !strings.HasPrefix(o.to, "oci://"):
 		return &exit.UsageError{Err: fmt.Errorf("--to %q: not a URL of a registry", auth.RedactText(o.to)), Advice: "--to oci://registry.internal/mirror"}
 	case offline:
-		return &exit.UsageError{Err: errors.New("--offline: the registry is to be written to"), Advice: "with --from no source is asked"}
+		return &exit.UsageError{Err: errors.New("--offline: mirror writes to a registry"), Advice: "with --from, no source is contacted"}
 	case o.run.input.Untrusted:
-		return exit.Usagef("--untrusted: the registry is written to with your own login")
+		return exit.Usagef("--untrusted: mirror writes to the registry with your own login")
 	case o.rewrite && slices.Contains(splitNames(o.run.input.files), "-"):
 		return &exit.UsageError{Err: errors.New("stdin cannot be edited"), Advice: "name the files with -f"}
 	case o.rewrite && len(given.selectors) > 0:
 		return &exit.UsageError{Err: errors.New("--rewrite: other objects may use the same sources"), Advice: "leave out the names"}
 	case o.rewrite && !o.manifests(args):
-		return exit.Usagef("--rewrite: -f names the manifests to edit")
+		return exit.Usagef("--rewrite: name the manifests to edit with -f")
 	case !o.manifests(args) && o.run.report.Bills():
-		return exit.Usagef("--report: -f names the manifests whose charts are listed")
+		return exit.Usagef("--report: name the manifests to report on with -f")
 	case !o.manifests(args):
 		return nil
 	}
@@ -206,7 +206,7 @@ func (m *mirroring) copy(ctx context.Context) ([]*bundle.Copy, int, error) {
 	}
 	text := fmt.Sprintf("%d copied, %d moved, %d present, %d failed", counts[bundle.Copied], counts[bundle.Moved], counts[bundle.Present], counts[bundle.Failed])
 	if m.options.dryRun {
-		text += ": nothing was sent, --dry-run"
+		text += ": nothing was sent (--dry-run)"
 	}
 	m.app.console.Info(console.Subject{}, text)
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), exit.ErrInterrupted) {
@@ -299,21 +299,21 @@ func (m *mirroring) cluster(in *load.Input) {
 				if from.Object.Kind == sourcev1.HelmRepositoryKind {
 					m.use(in, from.Object, obj, entry)
 				} else {
-					m.stays(from.Object, "charts are packaged of its files, and no registry can stand in for it")
+					m.stays(from.Object, "its charts are packaged from files, so a registry cannot replace it")
 				}
 			}
 		}
 	}
 	for _, obj := range in.Inventory.Objects() {
 		if _, used := m.sources[carried{in, inventory.KeyOf(obj)}]; !used && obj.Kind == sourcev1.HelmRepositoryKind {
-			m.stays(obj, "nothing that is locked comes from it")
+			m.stays(obj, "no locked chart comes from it")
 		}
 	}
 }
 
 // stays warns, once, that a source keeps its URL.
 func (m *mirroring) stays(obj *manifest.Object, why string) {
-	line := fmt.Sprintf("%s stays: %s", obj, why)
+	line := fmt.Sprintf("%s is not changed: %s", obj, why)
 	if !m.stay[line] {
 		m.stay[line] = true
 		m.app.console.Warn(line)

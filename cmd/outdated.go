@@ -41,7 +41,7 @@ failures that may pass on a retry, 130 interrupted.`,
 	addLockFile(&o.Lock, c.Flags())
 	o.Lock.Current = true
 	format.add(a, c)
-	c.Flags().BoolVar(&all, "all", false, "also list what is up to date")
+	c.Flags().BoolVar(&all, "all", false, "also list objects that are up to date")
 	addExitCode(c.Flags(), &fail, "something is outdated", "fail")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		outdated := false

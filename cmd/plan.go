@@ -71,10 +71,10 @@ retry.`,
   helmsrc plan -f helmrelease.yaml --against HEAD~1 --diff -o markdown`,
 	}
 	fs := c.Flags()
-	fs.StringVar(&o.Against, "against", "", "what to compare with: a Git `revision`, a directory, or a lock file (default: what the last fetch recorded)")
+	fs.StringVar(&o.Against, "against", "", "state to compare with: a Git `revision`, a directory, or a lock file (default: the state that the last fetch recorded)")
 	fs.BoolVar(&o.Diff, "diff", false, "print unified diffs of the values, and of the files of charts")
-	fs.BoolVar(&o.render, "render", false, "print unified diffs of what would be installed or upgraded, rendered with the helm that is installed")
-	fs.BoolVar(&o.Strip, "strip", true, "leave out of --render what every new version changes in metadata: the labels helm.sh/chart and app.kubernetes.io/version, and checksums")
+	fs.BoolVar(&o.render, "render", false, "print unified diffs of the objects that would be installed or upgraded, rendered with the installed helm")
+	fs.BoolVar(&o.Strip, "strip", true, "leave out of --render the metadata that every new version changes: the labels helm.sh/chart and app.kubernetes.io/version, and checksums")
 	o.helm.add(fs)
 	addExitCode(fs, &o.failOnChange, "anything would happen to a HelmRelease", "fail-on-change")
 	o.format.add(a, c)

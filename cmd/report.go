@@ -57,7 +57,7 @@ const findingsAnnotation = "helmsrc.dev/findings"
 func (o *reportOptions) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.reports, "report", nil, "also write a report: `FORMAT=FILE`, where the format is one of "+strings.Join(o.formats(), ", ")+" (repeatable)")
 	fs.BoolVar(&o.Silenced, "report-silenced", false, "also report findings that comments silence: in SARIF as suppressed, in JSON as silenced")
-	fs.BoolVar(&o.NoGitHub, "no-github", false, "under GitHub Actions, leave annotations, step summary and outputs alone")
+	fs.BoolVar(&o.NoGitHub, "no-github", false, "in GitHub Actions, write no annotations, step summary or outputs")
 }
 
 // check parses the values, before the command does anything. Standard output takes a report only from commands that print
@@ -66,10 +66,10 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 	for _, text := range o.reports {
 		format, file, _ := strings.Cut(text, "=")
 		if file == "" {
-			return exit.Usagef("--report %s: is not of the form FORMAT=FILE", text)
+			return exit.Usagef("--report %s: not of the form FORMAT=FILE", text)
 		}
 		if slices.Contains(report.Bills(), format) && !o.billed {
-			return &exit.UsageError{Err: fmt.Errorf("--report %s: no chart is resolved here", text), Advice: "fetch, resolve, verify, template, bundle and mirror write bills of materials"}
+			return &exit.UsageError{Err: fmt.Errorf("--report %s: this command resolves no charts", text), Advice: "fetch, resolve, verify, template, bundle and mirror write bills of materials"}
 		}
 		if !slices.Contains(o.formats(), format) {
 			hint := "the formats are " + strings.Join(o.formats(), ", ")
@@ -83,7 +83,7 @@ func (o *reportOptions) check(stdoutTaken bool) error {
 		}
 		same := func(t publish.Target) bool { return filepath.Clean(t.File) == filepath.Clean(file) }
 		if slices.ContainsFunc(o.Targets, same) {
-			return exit.Usagef("--report %s: another report goes there, too", text)
+			return exit.Usagef("--report %s: another report is written to this file", text)
 		}
 		o.Targets = append(o.Targets, publish.Target{Format: format, File: file})
 	}

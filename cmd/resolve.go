@@ -16,8 +16,7 @@ func newResolveCommand(a *app) *cobra.Command {
 		Use:     "resolve -f FILE... [[KIND/][NAMESPACE/]NAME...]",
 		GroupID: groupCharts,
 		Short:   "Report the versions that charts resolve to, without fetching them",
-		Long: `Choose versions as fetch does, and stop there. No archive is downloaded and
-nothing is written.
+		Long: `Select versions as fetch does, but download no archive. Nothing is written.
 
 -o wide, json and jsonl print one record for each chart; -o yaml prints the objects
 with the status that a controller would show at that moment.`,

@@ -197,7 +197,7 @@ func newHelpCommand() *cobra.Command {
 // warnInsecure warns on each run of a command that server certificates are not verified.
 func warnInsecure(c *cobra.Command, to *console.Console) {
 	if skip, err := c.Flags().GetBool(config.InsecureFlag); err == nil && skip {
-		to.Warn("--" + config.InsecureFlag + ": server certificates are not verified, so what is fetched may come from anyone; no login of this machine is used")
+		to.Warn("--" + config.InsecureFlag + ": server certificates are not verified, so the answers may come from anyone; logins of this machine are not used")
 	}
 }
 

@@ -81,7 +81,7 @@ func (o *runOptions) findCache(a *app) (err error) {
 		return nil
 	}
 	if o.CacheDir, err = o.cache.directory(a.env.Getenv); o.CacheDir == "" && err == nil && o.Reconcile.Offline {
-		a.console.Warn("there is no cache: neither HOME nor XDG_CACHE_HOME says where it is, and --cache-dir is not given")
+		a.console.Warn("no cache is used: HOME, XDG_CACHE_HOME and --cache-dir are not set")
 	}
 	return err
 }

@@ -95,7 +95,7 @@ func parseSource(text string) (load.Selector, string, error) {
 	case s.Kind == "":
 		return load.Selector{}, "", exit.Usagef("--source %q does not begin with a kind, such as HelmRepository/", text)
 	case !reconcile.Kinds().IsSource(s.Kind):
-		return load.Selector{}, "", exit.Usagef("--source %q: a %s is no source", text, s.Kind)
+		return load.Selector{}, "", exit.Usagef("--source %q: a %s is not a source", text, s.Kind)
 	}
 	return s, path, checkSourceDir(s.Kind, text, path)
 }
@@ -106,11 +106,11 @@ func checkSourceDir(kind, text, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &exit.UsageError{Err: fmt.Errorf("--source %s: no such directory: %s", text, path), Advice: "name a directory that exists: " + sourceDirHint(kind)}
+		return &exit.UsageError{Err: fmt.Errorf("--source %s: no such directory: %s", text, path), Advice: "name an existing directory" + sourceDirHint(kind)}
 	case err != nil:
 		return &exit.UsageError{Err: fmt.Errorf("--source %s: %w", text, err)}
 	case !info.IsDir() && kind != "OCIRepository":
-		return &exit.UsageError{Err: fmt.Errorf("--source %s: %s is not a directory", text, path), Advice: "name a directory: " + sourceDirHint(kind)}
+		return &exit.UsageError{Err: fmt.Errorf("--source %s: %s is not a directory", text, path), Advice: "name a directory" + sourceDirHint(kind)}
 	case kind == "HelmRepository" && !holdsCharts(path):
 		return noChartsIn(text, path)
 	}
@@ -119,9 +119,9 @@ func checkSourceDir(kind, text, path string) error {
 
 func sourceDirHint(kind string) string {
 	if kind == "HelmRepository" {
-		return "one that holds an index.yaml or chart archives"
+		return " with an index.yaml or chart archives"
 	}
-	return "the working tree, or what stands in for it"
+	return ": a working tree, or a copy of the source"
 }
 
 // holdsCharts reports whether a directory can be a Helm repository. It is true for an unreadable directory, whose reader
@@ -136,7 +136,7 @@ func holdsCharts(dir string) bool {
 // noChartsIn returns the error of a directory without charts. It names a directory directly below that has charts.
 func noChartsIn(text, dir string) error {
 	e := &exit.UsageError{
-		Err:    fmt.Errorf("--source %s: the directory holds neither an index.yaml nor a chart archive (.tgz)", text),
+		Err:    fmt.Errorf("--source %s: the directory contains neither an index.yaml nor a chart archive (.tgz)", text),
 		Advice: "package a chart into it with 'helm package', or name another directory",
 	}
 	below, _ := file.ReadDir(dir) // unreadable: no directory to offer

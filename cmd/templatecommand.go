@@ -45,7 +45,7 @@ installed.`,
 	fs := c.Flags()
 	o.helm.add(fs)
 	fs.BoolVar(&o.ShowSecrets, "show-secrets", false, "print the values of Secrets")
-	fs.BoolVar(&o.Strict, "strict", false, "fail where values of a Secret were left out")
+	fs.BoolVar(&o.Strict, "strict", false, "fail if values from a Secret were left out")
 	o.run.input.add(fs)
 	o.run.input.addShard(fs)
 	o.run.input.addLookup(fs)

@@ -39,10 +39,10 @@ func newUpdateCommand(a *app) *cobra.Command {
 		Short:   "Set newer versions in manifests, in place",
 		Long: `Edit YAML files in place: the files given, and those that their clusters read.
 
-(1) Every scalar with a marker, # {"$imagepolicy": "NAMESPACE:NAME"}, is set to what the
-ImagePolicy selects, as image-automation-controller would set it; with :tag, :name or
-:digest after NAME, to that part of it. The ImagePolicy and its ImageRepository are looked
-up in the input, beside it, and below --lookup-dir.
+(1) Every scalar with a marker, # {"$imagepolicy": "NAMESPACE:NAME"}, is set to the image
+that the ImagePolicy selects, as image-automation-controller would set it; with :tag, :name
+or :digest after NAME, to that part of the image. The ImagePolicy and its ImageRepository
+are looked up in the input, beside it, and below --lookup-dir.
 
 (2) With --level, exact versions without a marker are set to the newest version that
 changes no higher part: spec.version of HelmCharts, spec.chart.spec.version of
@@ -51,8 +51,8 @@ pre-release is replaced by a pre-release. If a patch sets the version, the patch
 
 Every other byte is kept. Each file is replaced in one step and keeps its mode; links
 are followed inside the repository. A field that cannot be set is an error with file, line
-and policy; the other fields are set. NAMEs are those of policies and of the objects that
-contain the fields.
+and policy; the other fields are set. NAME is the name of a policy or of an object that
+contains such fields.
 
 Changes are printed to stdout; with --dry-run as a unified diff, with --group as one
 commit message for each chart, separated by lines of three dashes.
@@ -66,7 +66,7 @@ may pass on a retry, 130 interrupted.`,
 	}
 	o.addListing(c)
 	u.format.add(a, c)
-	c.Flags().StringVar(&u.level, "level", "", "move exact versions as well: the highest `part` that may change, patch, minor or major")
+	c.Flags().StringVar(&u.level, "level", "", "also update exact versions: the highest `part` that may change, patch, minor or major")
 	config.SetChoices(c.Flags(), "level", string(resolve.Patch), string(resolve.Minor), string(resolve.Major))
 	c.Flags().BoolVar(&u.dryRun, "dry-run", false, "print a unified diff, write nothing")
 	c.Flags().BoolVar(&u.check, "check", false, "write nothing, exit 4 if something would change")
@@ -94,7 +94,7 @@ func (a *app) update(ctx context.Context, o *runOptions, u *updateOptions, args 
 		return u.print(a, run)
 	})
 	if err == nil && code == exit.OK && idle() {
-		return exit.Usage, &exit.UsageError{Err: errors.New("nothing follows an ImagePolicy: no file has a marker"), Advice: "--level moves exact versions without markers: patch, minor or major"}
+		return exit.Usage, &exit.UsageError{Err: errors.New("no file has a marker for an ImagePolicy"), Advice: "--level updates exact versions without markers: patch, minor or major"}
 	}
 	if o.input.exitZero && code != exit.Interrupted && code != exit.Usage {
 		return code, err

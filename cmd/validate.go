@@ -68,9 +68,9 @@ given as arguments need not contain Flux objects.`,
 	reports.add(c.Flags())
 	format.add(a, c)
 	format.addJSON(c, "json")
-	c.Flags().BoolVar(&unreached, "unreached", false, "list the files that nothing applies, one per line, and check nothing")
+	c.Flags().BoolVar(&unreached, "unreached", false, "only list the files that are not applied, one per line")
 	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
-	c.Flags().BoolVar(&judged.Strict, "strict", false, "fail on warnings; warn of charts that follow every version, and of comments that silence nothing")
+	c.Flags().BoolVar(&judged.Strict, "strict", false, "fail on warnings; also warn about charts that follow every version, and comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := reports.check(format.format != "text"); err != nil {
 			return exit.Usage, err
@@ -143,11 +143,11 @@ func reportUnreached(to *console.Console, unreached []string, passed bool) {
 	case len(unreached) == 0:
 	case passed:
 		for _, name := range unreached {
-			to.Info(console.Subject{}, name+" is applied by nothing: it is checked on its own")
+			to.Info(console.Subject{}, name+" is not applied: it is checked on its own")
 		}
 	case len(unreached) == 1:
-		to.Info(console.Subject{}, "1 file is applied by nothing: helmsrc validate --unreached lists it")
+		to.Info(console.Subject{}, "1 file is not applied: helmsrc validate --unreached lists it")
 	default:
-		to.Info(console.Subject{}, fmt.Sprintf("%d files are applied by nothing: helmsrc validate --unreached lists them", len(unreached)))
+		to.Info(console.Subject{}, fmt.Sprintf("%d files are not applied: helmsrc validate --unreached lists them", len(unreached)))
 	}
 }

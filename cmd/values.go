@@ -17,7 +17,7 @@ func newValuesCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "values -f FILE... [HelmRelease/][NAMESPACE/]NAME",
 		GroupID: groupCharts,
-		Short:   "Print the values that helm-controller would hand to Helm",
+		Short:   "Print the values that helm-controller would pass to Helm",
 		Long: `Compose the values of one HelmRelease as helm-controller does: spec.valuesFrom in order,
 then spec.values. The output is a values file for helm. Nothing is written. The network is
 used only for HelmReleases of Flux 1 that take values from their chart (chartFileRef) or
@@ -39,7 +39,7 @@ failures that may pass on a retry.`,
 	o.input.addLookup(c.Flags())
 	o.addFetch(c.Flags())
 	o.addTrust(c.Flags())
-	c.Flags().BoolVar(&w.Origins, "origins", false, "add a comment to each value that says where it comes from")
+	c.Flags().BoolVar(&w.Origins, "origins", false, "add the origin of each value as a comment")
 	c.Flags().BoolVar(&w.ShowSecrets, "show-secrets", false, "print the values of Secrets")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
 		if err := o.begin(a, args); err != nil {

@@ -21,12 +21,12 @@ func newVersionsCommand(a *app) *cobra.Command {
 		GroupID: groupCharts,
 		Use:     "versions -f FILE... [KIND/][NAMESPACE/]NAME",
 		Short:   "List the published versions of a chart",
-		Long: `List the versions that a repository publishes of the chart of one HelmRelease or
-HelmChart, or of one OCIRepository, newest first.
+		Long: `List the published versions of the chart of one HelmRelease or HelmChart, or of one
+OCIRepository, newest first.
 
 APP VERSION and CREATED are taken from the index; a registry's list of tags has neither.
-IN RANGE tells whether the version range in the manifest allows the version; the version
-that it selects now is marked "chosen". Deprecated and removed versions are marked.
+IN RANGE shows whether the version range in the manifest allows the version; the version
+that the manifest selects now is marked "chosen". Deprecated and removed versions are marked.
 
 Only the index or the list of tags is downloaded, and nothing is written.
 
@@ -92,7 +92,7 @@ func onlyPublished(results []*reconcile.Result) (*reconcile.Result, error) {
 		return nil, nil
 	}
 	return nil, &exit.UsageError{
-		Err:    fmt.Errorf("nothing with a list of versions is selected"),
+		Err:    fmt.Errorf("no chart with a list of versions is selected"),
 		Advice: "name a HelmRelease, a HelmChart or an OCIRepository whose chart comes from a Helm repository or a registry",
 	}
 }

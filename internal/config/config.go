@@ -41,7 +41,7 @@ type Origins map[string]string
 
 // AddFlags adds the flags that choose the file. They have environment variables, but no keys in the file.
 func AddFlags(fs *pflag.FlagSet) {
-	fs.String("config", "", "`file` with values for flags (default: "+Name+", looked for upwards to the root of the repository)")
+	fs.String("config", "", "`file` with values for flags (default: "+Name+" in the working directory or a parent, up to the root of the repository)")
 	fs.Bool("no-config", false, "read no configuration file")
 }
 

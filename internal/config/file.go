@@ -51,7 +51,7 @@ func read(c *cobra.Command, origins Origins) (*configuration, error) {
 	if none && named != "" {
 		byFlag := origins["config"] == "--config"
 		if byFlag == (origins["no-config"] == "--no-config") {
-			return nil, exit.Usagef("--config and --no-config exclude each other")
+			return nil, exit.Usagef("--config and --no-config are mutually exclusive")
 		}
 		none = !byFlag // the command line wins over the environment
 	}
