@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -134,7 +135,12 @@ func (w *worklessWriter) workless(b []byte) []byte {
 // cleanup removes the files of the registries after the tests.
 type cleanup struct{ *testing.M }
 
+// Run runs the tests. Scripts wait for servers, locks and timeouts, so more of them run at a time than there are processors, unless
+// the flag -parallel limits them.
 func (c cleanup) Run() int {
+	if err := flag.Set("test.parallel", strconv.Itoa(3*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	if err := os.Chdir(filepath.Join("..", "..")); err != nil { // tests name files from the root of the project
 		panic(err)
 	}
