@@ -50,7 +50,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown field in a list", helmChart + "  verify:\n    matchOIDCIdentity:\n    - {issuer: a, subject: b, foo: c}\n", "13:31", strict + `unknown field "spec.verify.matchOIDCIdentity[0].foo"`, ""},
 		{"unknown field with dots", helmChart + "  a.b: c\n", "11:3", strict + `unknown field "spec.a.b"`, ""},
 		{"another case", replace("chart: podinfo", "Chart: podinfo"), "6:3", strict + `unknown field "spec.Chart"`, "did you mean spec.chart?"},
-		{"a field of the spec outside", replace("spec:", "interval: 5m\nspec:"), "5:1", strict + `unknown field "interval"`, "interval belongs into spec"},
+		{"a field of the spec outside", replace("spec:", "interval: 5m\nspec:"), "5:1", strict + `unknown field "interval"`, "interval belongs in spec"},
 		{"a field of the old versions", helmChart + "  valuesFile: a.yaml\n", "11:3", strict + `unknown field "spec.valuesFile"`, "v1 has no spec.valuesFile: put the file first in spec.valuesFiles"},
 		{"accessFrom", helmChart + "  accessFrom: {namespaceSelectors: []}\n", "11:3", strict + `unknown field "spec.accessFrom"`, "v1 has no spec.accessFrom: leave it out"},
 		{"a field of the wrong kind", helmChart + "  url: https://x\n", "11:3", strict + `unknown field "spec.url"`, ""},
@@ -228,9 +228,9 @@ func TestConversion(t *testing.T) {
 		warnings                  []string
 	}{
 		{"valuesFile goes first", "v1beta2", "HelmChart", chartSpec + "valuesFile: a\nvaluesFiles: [b, c]\n",
-			"valuesFiles:[a b c]", []string{"1:1: v1beta2 HelmChart is deprecated, upgrade to v1", "9:3: spec.valuesFile was removed in v1: it goes in front of spec.valuesFiles"}},
+			"valuesFiles:[a b c]", []string{"1:1: v1beta2 HelmChart is deprecated, upgrade to v1", "9:3: spec.valuesFile was removed in v1: it is used as the first of spec.valuesFiles"}},
 		{"valuesFile alone", "v1beta1", "HelmChart", chartSpec + "valuesFile: a\n",
-			"valuesFiles:[a]", []string{"1:1: v1beta1 HelmChart is deprecated, upgrade to v1", "9:3: spec.valuesFile was removed in v1: it goes in front of spec.valuesFiles"}},
+			"valuesFiles:[a]", []string{"1:1: v1beta1 HelmChart is deprecated, upgrade to v1", "9:3: spec.valuesFile was removed in v1: it is used as the first of spec.valuesFiles"}},
 		{"no valuesFile", "v1beta2", "HelmChart", chartSpec + "valuesFile:\nvaluesFiles: [b]\n", "valuesFiles:[b]", []string{"1:1: v1beta2 HelmChart is deprecated, upgrade to v1"}},
 		{"valuesFile of a wrong type", "v1beta2", "HelmChart", chartSpec + "valuesFile: [a]\n",
 			`f.yaml:9:3: HelmChart.source.toolkit.fluxcd.io "x" is invalid: spec.valuesFile: Invalid value: "array": spec.valuesFile in body must be of type string: "array"`, nil},
@@ -297,8 +297,8 @@ func TestWarnings(t *testing.T) {
 		{"HelmRepository", "url: oci://x\ntype: oci\nprovider: aws\ninsecure: true", nil},
 		{"HelmChart", "verify: {secretRef: {name: a}}", nil},
 		{"HelmChart", "verify: {matchOIDCIdentity: [{issuer: a, subject: b}]}", nil},
-		{"HelmChart", "verify: {}", []string{"9:3: spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone"}},
-		{"HelmChart", "verify: {matchOIDCIdentity: []}", []string{"9:3: spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone"}},
+		{"HelmChart", "verify: {}", []string{"9:3: spec.verify without secretRef and matchOIDCIdentity accepts signatures from anyone"}},
+		{"HelmChart", "verify: {matchOIDCIdentity: []}", []string{"9:3: spec.verify without secretRef and matchOIDCIdentity accepts signatures from anyone"}},
 		{"HelmChart", "verify: {provider: notation, secretRef: {name: a}, matchOIDCIdentity: [{issuer: a, subject: b}]}", []string{"9:54: spec.verify.matchOIDCIdentity has no effect with provider notation"}},
 		{"HelmChart", "verify: {provider: notation, secretRef: {name: a}}", nil},
 		{"OCIRepository", "ref: {tag: a, digest: b}", nil},
@@ -309,9 +309,9 @@ func TestWarnings(t *testing.T) {
 		{"OCIRepository", "ignore: a\nlayerSelector: {operation: extract}", nil},
 		{"OCIRepository", "provider: aws\nsecretRef: {name: a}", []string{"8:3: spec.provider: aws has no effect beside spec.secretRef"}},
 		{"OCIRepository", "provider: aws", nil},
-		{"OCIRepository", "verify: {}", []string{"8:3: spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone"}},
+		{"OCIRepository", "verify: {}", []string{"8:3: spec.verify without secretRef and matchOIDCIdentity accepts signatures from anyone"}},
 		{"OCIRepository", "verify: {trustedRootSecretRef: {name: a}}", nil},
-		{"OCIRepository", "verify: {secretRef: {name: a}, trustedRootSecretRef: {name: a}}", []string{"8:34: spec.verify.trustedRootSecretRef has no effect beside spec.verify.secretRef, but its Secret has to be there"}},
+		{"OCIRepository", "verify: {secretRef: {name: a}, trustedRootSecretRef: {name: a}}", []string{"8:34: spec.verify.trustedRootSecretRef has no effect beside spec.verify.secretRef, but its Secret must exist"}},
 		{"OCIRepository", "verify: {provider: notation, secretRef: {name: a}, trustedRootSecretRef: {name: a}}", []string{"8:54: spec.verify.trustedRootSecretRef has no effect with provider notation"}},
 	}
 	for _, tt := range tests {

@@ -102,7 +102,7 @@ func (r *review) convertValuesFile(v any, at string) {
 	case nil:
 	case string:
 		r.valuesFile = v
-		r.warnAt(finding.RemovedField, at+".valuesFile", "%s.valuesFile was removed in %s: it goes in front of %[1]s.valuesFiles", at, storedVersion(r.obj))
+		r.warnAt(finding.RemovedField, at+".valuesFile", "%s.valuesFile was removed in %s: it is used as the first of %[1]s.valuesFiles", at, storedVersion(r.obj))
 	default:
 		name := jsonType(v)
 		detail := fmt.Sprintf("%s.valuesFile in body must be of type string: %q", at, name)

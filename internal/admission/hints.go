@@ -159,7 +159,7 @@ func (r *review) unknownHint(path []any) string {
 	}
 	for _, parent := range [][]any{nil, {"spec"}} {
 		if slices.Contains(r.schema.at(parent).names(), name) {
-			return fmt.Sprintf("%s belongs into %s", name, cmp.Or(manifest.Dotted(parent...), "the object itself"))
+			return fmt.Sprintf("%s belongs in %s", name, cmp.Or(manifest.Dotted(parent...), "the object itself"))
 		}
 	}
 	return ""

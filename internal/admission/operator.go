@@ -91,24 +91,24 @@ func (r *review) warnOperator(hr *operator.HelmRelease) {
 		r.warnAt(finding.OperatorSetting, "spec."+field, "spec."+field+" "+format, args...)
 	}
 	if hr.Spec.HelmVersion == "v2" {
-		warn("helmVersion", "v2: nothing here needs Tiller, the chart and its values are the same for Helm 3")
+		warn("helmVersion", "v2: Tiller is not needed, the chart and its values are the same for Helm 3")
 	}
 	if source == operator.GitSource {
 		r.warnGitChart(chart, warn)
 	}
 	if source == operator.RepositorySource && chart.ChartPullSecret != nil {
-		warn("chart.chartPullSecret", "is read by no operator: the repository is asked without a login")
+		warn("chart.chartPullSecret", "is not read by the operator: the repository is requested without a login")
 	}
 	if _, err := semver.StrictNewVersion(chart.Version); source == operator.RepositorySource && err != nil {
 		warn("chart.version", "%s is a range to the operator: it is resolved on every sync", chart.Version)
 	}
 	for i, from := range hr.Spec.ValuesFrom {
 		if from.ExternalSourceRef != nil && from.ConfigMapKeyRef == nil && from.SecretKeyRef == nil {
-			warn(fmt.Sprintf("valuesFrom[%d].externalSourceRef", i), "has no counterpart in Flux 2: what is behind the URL can change unseen")
+			warn(fmt.Sprintf("valuesFrom[%d].externalSourceRef", i), "has no counterpart in Flux 2: the content of the URL can change unnoticed")
 		}
 	}
 	if hr.Spec.ResetValues != nil && !*hr.Spec.ResetValues {
-		warn("resetValues", "false: Helm adds the values of the release before, which no manifest holds")
+		warn("resetValues", "false: Helm adds the values of the previous release, which are not in a manifest")
 	}
 }
 
@@ -117,7 +117,7 @@ func (r *review) warnGitChart(chart *operator.Chart, warn func(field, format str
 		warn("chart.repository", "has no effect beside spec.chart.git and spec.chart.path")
 	}
 	if strings.HasPrefix(chart.Path, "/") {
-		warn("chart.path", "begins with /: the operator does not see when the chart changes")
+		warn("chart.path", "begins with /: the operator does not notice when the chart changes")
 	}
 	if chart.SecretRef == nil {
 		return
@@ -127,9 +127,9 @@ func (r *review) warnGitChart(chart *operator.Chart, warn func(field, format str
 		return
 	}
 	if chart.SecretRef.Namespace != "" && chart.SecretRef.Namespace != r.obj.Namespace {
-		warn("chart.secretRef", "names a Secret of another namespace, which Flux 2 does not do")
+		warn("chart.secretRef", "names a Secret of another namespace, which Flux 2 does not support")
 	}
 	if strings.ToLower(chart.Git) != chart.Git {
-		warn("chart.git", "has capitals: beside a secretRef the operator asks for the URL in lower case, which is not done here")
+		warn("chart.git", "has capitals: with a secretRef, the operator requests the URL in lower case; helmsrc does not")
 	}
 }

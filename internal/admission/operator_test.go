@@ -78,7 +78,7 @@ func TestOperatedWarnings(t *testing.T) {
 	git := `git: "https://git.example.org/org/repo", path: charts/podinfo`
 	for name, test := range map[string]struct{ chart, rest, want string }{
 		"H9 both sources":           {git + `, repository: "https://charts.example.org", name: podinfo, version: 3.2.0`, "", "spec.chart.repository has no effect"},
-		"H18 chartPullSecret":       {`repository: "https://charts.example.org", name: podinfo, version: 3.2.0, chartPullSecret: {name: s}`, "", "spec.chart.chartPullSecret is read by no operator"},
+		"H18 chartPullSecret":       {`repository: "https://charts.example.org", name: podinfo, version: 3.2.0, chartPullSecret: {name: s}`, "", "spec.chart.chartPullSecret is not read by the operator"},
 		"H6 range":                  {`repository: "https://charts.example.org", name: podinfo, version: ~3.2`, "", "spec.chart.version"},
 		"H6 v prefix":               {`repository: "https://charts.example.org", name: podinfo, version: v3.2.0`, "", "spec.chart.version"},
 		"H14 capitals":              {`git: "https://git.example.org/Org/Repo", path: p, secretRef: {name: s}`, "", "spec.chart.git has capitals"},

@@ -50,9 +50,9 @@ func (r *review) releaseHint(value any, e *field.Error) string {
 	case slices.Contains(r.broken, e) && e.Field == "spec" && !chart && !ref:
 		return "add spec.chart for a chart of a HelmRepository, GitRepository or Bucket, or spec.chartRef for an OCIRepository or HelmChart"
 	case e.Field == "spec.chart.spec.sourceRef.kind" && (value == "OCIRepository" || value == "HelmChart"):
-		return fmt.Sprintf("a HelmRelease names the %s with spec.chartRef, in the place of spec.chart", value)
+		return fmt.Sprintf("a HelmRelease names the %s with spec.chartRef instead of spec.chart", value)
 	case e.Field == "spec.chartRef.kind" && (value == "HelmRepository" || value == "GitRepository" || value == "Bucket"):
-		return fmt.Sprintf("a HelmRelease names the %s with spec.chart.spec.sourceRef, beside the chart to take from it", value)
+		return fmt.Sprintf("a HelmRelease names the %s with spec.chart.spec.sourceRef, and the chart with spec.chart.spec.chart", value)
 	}
 	return ""
 }
@@ -64,6 +64,6 @@ func (r *review) warnRelease(o *helmv2.HelmRelease) {
 	}
 	if v := o.Spec.Chart.Spec.Verify; v != nil && v.Provider == "cosign" && v.SecretRef == nil {
 		r.warnAt(finding.VerifyAnyone, "spec.chart.spec.verify",
-			"spec.chart.spec.verify without secretRef accepts a signature of anyone, and a HelmRelease cannot say whose it wants")
+			"spec.chart.spec.verify without secretRef accepts signatures from anyone, and a HelmRelease cannot restrict the signer")
 	}
 }

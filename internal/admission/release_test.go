@@ -43,10 +43,10 @@ func TestReleaseRefused(t *testing.T) {
 		{"case R7: neither", "interval: 5m", "f.yaml:5:1: " + invalid + `spec: Invalid value: either chart or chartRef must be set`, "add spec.chart for a chart of a HelmRepository"},
 		{"case R8: an OCIRepository in chart.spec", strings.Replace(releaseSpec, "HelmRepository", "OCIRepository", 1),
 			"f.yaml:7:46: " + invalid + `spec.chart.spec.sourceRef.kind: Unsupported value: "OCIRepository": supported values: "HelmRepository", "GitRepository", "Bucket"`,
-			"a HelmRelease names the OCIRepository with spec.chartRef, in the place of spec.chart"},
+			"a HelmRelease names the OCIRepository with spec.chartRef instead of spec.chart"},
 		{"a HelmRepository in chartRef", "interval: 5m\nchartRef: {kind: HelmRepository, name: x}",
 			`spec.chartRef.kind: Unsupported value: "HelmRepository": supported values: "OCIRepository", "HelmChart", "ExternalArtifact"`,
-			"a HelmRelease names the HelmRepository with spec.chart.spec.sourceRef, beside the chart to take from it"},
+			"a HelmRelease names the HelmRepository with spec.chart.spec.sourceRef, and the chart with spec.chart.spec.chart"},
 		{"empty namespace", "interval: 5m\nchartRef: {kind: HelmChart, name: x, namespace: ''}", `spec.chartRef.namespace: Invalid value`, ""},
 		{"install retries", releaseSpec + "install: {strategy: {name: RemediateOnFailure, retryInterval: 1m}}",
 			`spec.install.strategy: Invalid value: .retryInterval cannot be set when .name is 'RemediateOnFailure'`, ""},
@@ -87,15 +87,15 @@ func TestReleaseConversion(t *testing.T) {
 	}{
 		{"case R9", "v2beta1", strings.Replace(releaseSpec, "chart: podinfo,", "chart: podinfo, valuesFile: a.yaml, valuesFiles: [b.yaml],", 1), "[a.yaml b.yaml]",
 			[]string{"f.yaml:1:1: v2beta1 HelmRelease is deprecated, upgrade to v2",
-				"f.yaml:7:34: spec.chart.spec.valuesFile was removed in v2: it goes in front of spec.chart.spec.valuesFiles"}},
+				"f.yaml:7:34: spec.chart.spec.valuesFile was removed in v2: it is used as the first of spec.chart.spec.valuesFiles"}},
 		{"v2beta2", "v2beta2", strings.Replace(releaseSpec, "chart: podinfo,", "chart: podinfo, valuesFile: a.yaml,", 1), "[a.yaml]",
 			[]string{"f.yaml:1:1: v2beta2 HelmRelease is deprecated, upgrade to v2",
-				"f.yaml:7:34: spec.chart.spec.valuesFile was removed in v2: it goes in front of spec.chart.spec.valuesFiles"}},
+				"f.yaml:7:34: spec.chart.spec.valuesFile was removed in v2: it is used as the first of spec.chart.spec.valuesFiles"}},
 		{"patches", "v2beta2", releaseSpec + "postRenderers: [{kustomize: {patchesJson6902: [], images: []}}]", "[]",
 			[]string{"f.yaml:1:1: v2beta2 HelmRelease is deprecated, upgrade to v2",
 				"f.yaml:8:32: spec.postRenderers[0].kustomize.patchesJson6902 was removed in v2 and is ignored: write it as patches"}},
 		{"keyless", "v2", strings.Replace(releaseSpec, "chart: podinfo,", "chart: podinfo, verify: {provider: cosign},", 1), "[]",
-			[]string{"f.yaml:7:34: spec.chart.spec.verify without secretRef accepts a signature of anyone, and a HelmRelease cannot say whose it wants"}},
+			[]string{"f.yaml:7:34: spec.chart.spec.verify without secretRef accepts signatures from anyone, and a HelmRelease cannot restrict the signer"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -38,20 +38,20 @@ func ParseFlux(text string) (FluxVersion, error) {
 			return beforeFlux2, nil
 		}
 		if v.Major() != 2 {
-			return 0, fmt.Errorf("%q is no version of Flux 2", text)
+			return 0, fmt.Errorf("%q is not a version of Flux 2", text)
 		}
 		return FluxVersion(min(v.Minor(), uint64(NewestFlux))), nil
 	}
 	c, err := semver.NewConstraint(text)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no version of Flux", text)
+		return 0, fmt.Errorf("%q is not a version of Flux", text)
 	}
 	for v := NewestFlux; v >= 0; v-- {
 		if c.Check(semver.New(2, uint64(v), maxPatch, "", "")) || c.Check(semver.New(2, uint64(v), 0, "", "")) {
 			return v, nil
 		}
 	}
-	return 0, fmt.Errorf("%q fits no known version of Flux 2", text)
+	return 0, fmt.Errorf("%q matches no known version of Flux 2", text)
 }
 
 // span is an API version with the minor versions of Flux that serve it: from the first, and before the second.

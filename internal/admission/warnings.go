@@ -69,7 +69,7 @@ func (r *review) warnVerification(v *sourcev1.HelmChartVerification) {
 	case v.Provider == "notation" && len(v.MatchOIDCIdentity) > 0:
 		r.warnAt(finding.UselessSetting, "spec.verify.matchOIDCIdentity", "spec.verify.matchOIDCIdentity has no effect with provider notation")
 	case v.Provider == "cosign" && v.SecretRef == nil && len(v.MatchOIDCIdentity) == 0:
-		r.warnAt(finding.VerifyAnyone, "spec.verify", "spec.verify without secretRef and matchOIDCIdentity accepts a signature of anyone")
+		r.warnAt(finding.VerifyAnyone, "spec.verify", "spec.verify without secretRef and matchOIDCIdentity accepts signatures from anyone")
 	}
 }
 
@@ -91,7 +91,7 @@ func (r *review) warnOCIRepository(o *sourcev1.OCIRepository) {
 	case rooted && v.Provider == "notation":
 		r.warnAt(finding.UselessSetting, "spec.verify.trustedRootSecretRef", "spec.verify.trustedRootSecretRef has no effect with provider notation")
 	case rooted && v.SecretRef != nil:
-		r.warnAt(finding.UselessSetting, "spec.verify.trustedRootSecretRef", "spec.verify.trustedRootSecretRef has no effect beside spec.verify.secretRef, but its Secret has to be there")
+		r.warnAt(finding.UselessSetting, "spec.verify.trustedRootSecretRef", "spec.verify.trustedRootSecretRef has no effect beside spec.verify.secretRef, but its Secret must exist")
 	case rooted:
 		return // the trusted identities are known once the root is read
 	}

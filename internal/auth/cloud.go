@@ -44,7 +44,7 @@ type CloudOptions struct {
 
 	// Of a manifest: they lead to where the keys of its Secrets log in, and the identity of the machine never.
 
-	Identity *Identity // its authorities are trusted; it is not shown to any server
+	Identity *Identity // its authorities are trusted; it is not sent to any server
 	Proxy    *Proxy
 
 	Reach Reach // of the identity of the machine

@@ -44,7 +44,7 @@ func isECR(host string) bool {
 	return ok
 }
 
-var errNoAuthorizationData = errors.New("the registry's answer holds no authorization token")
+var errNoAuthorizationData = errors.New("the registry's answer contains no authorization token")
 
 // awsLogin uses the SDK's default chain: environment keys, AWS_ROLE_ARN with AWS_WEB_IDENTITY_TOKEN_FILE, profiles,
 // the credentials of containers, the instance's role.

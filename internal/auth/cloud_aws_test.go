@@ -236,7 +236,7 @@ func TestAWS(t *testing.T) {
 			envKeys(t)
 			w.serve(t, "api.ecr.eu-west-1.amazonaws.com:443", func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, answer) })
 			_, err := w.cloud().Logins(t.Context(), "aws", auth.To(private))
-			wantCloudError(t, err, "the registry's answer holds no authorization token", "", false)
+			wantCloudError(t, err, "the registry's answer contains no authorization token", "", false)
 		}
 	})
 	t.Run("refused", func(t *testing.T) {

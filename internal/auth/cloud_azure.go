@@ -115,7 +115,7 @@ func acrExchange(ctx context.Context, client *http.Client, host, token string) (
 		RefreshToken string `json:"refresh_token"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.RefreshToken == "" {
-		failed.Reason = "its answer holds no token"
+		failed.Reason = "its answer contains no token"
 		return "", failed
 	}
 	return answer.RefreshToken, nil

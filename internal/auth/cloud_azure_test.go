@@ -173,7 +173,7 @@ func TestAzure(t *testing.T) {
 		{"exchange is refused", 401, `{"errors":[{"code":"UNAUTHORIZED","message":"not allowed: canary-entra-token"}]}`, "token server 'https://reg.azurecr.io' answered 401 Unauthorized: not allowed: REDACTED", "", false},
 		{"no permission", 403, `{}`, "403 Forbidden", "AcrPull", false},
 		{"bad moment", 503, ``, "503 Service Unavailable", "", true},
-		{"no token", 200, `{}`, "its answer holds no token", "", false},
+		{"no token", 200, `{}`, "its answer contains no token", "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newCloudWorld(t)

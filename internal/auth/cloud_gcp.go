@@ -31,7 +31,7 @@ func isGoogleRegistry(host string) bool {
 }
 
 var (
-	errNoAccessToken   = errors.New("the metadata server's answer holds no access token")
+	errNoAccessToken   = errors.New("the metadata server's answer contains no access token")
 	errCredentialsFile = errors.New("not a file of application default credentials")
 )
 

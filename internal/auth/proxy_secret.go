@@ -27,7 +27,7 @@ func NewProxy(name string, data map[string][]byte) (*Proxy, error) {
 	}
 	u, err := url.Parse(string(address))
 	if err != nil {
-		return nil, fmt.Errorf("secret '%s': failed to parse proxy address: it is no URL", name)
+		return nil, fmt.Errorf("secret '%s': failed to parse proxy address: it is not a URL", name)
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5", "socks5h":

@@ -70,7 +70,7 @@ func TestPrivateRedirects(t *testing.T) {
 			if errors.As(err, &private) != v.refused || !v.refused && err != nil {
 				t.Fatalf("error %v", err)
 			}
-			if v.refused && (!strings.Contains(private.Text, "'registry.test' leads to") || !strings.Contains(private.Advice, "--allow-private-redirects") || private.Class.Transient()) {
+			if v.refused && (!strings.Contains(private.Text, "'registry.test' resolves to") || !strings.Contains(private.Advice, "--allow-private-redirects") || private.Class.Transient()) {
 				t.Errorf("%+v", private)
 			}
 		})
@@ -204,7 +204,7 @@ func TestUntrustedRoutes(t *testing.T) {
 	problems = append(problems, err)
 	for i, problem := range problems {
 		var withheld *auth.WithheldError
-		if !errors.As(problem, &withheld) || withheld.By != "untrusted" || !strings.Contains(withheld.Hint(), "leave --untrusted out") {
+		if !errors.As(problem, &withheld) || withheld.By != "untrusted" || !strings.Contains(withheld.Hint(), "leave out --untrusted") {
 			t.Errorf("%d: %v", i, problem)
 		}
 	}

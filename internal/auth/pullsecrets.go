@@ -51,7 +51,7 @@ func NewPullSecrets(secrets []*manifest.Secret) (*PullSecrets, []SecretWarning, 
 			errs = append(errs, &SecretError{Secret: secret, Err: noLogin("Secret '%s': %v", name, err)})
 			continue
 		case data == nil:
-			warnings = append(warnings, SecretWarning{Secret: secret, Text: fmt.Sprintf("Secret '%s' is of type %s, which holds no login to a registry here: the type has to be %s",
+			warnings = append(warnings, SecretWarning{Secret: secret, Text: fmt.Sprintf("Secret '%s' of type %s cannot be used as a registry login: the type must be %s",
 				name, printable(secret.Type), typeDockerConfig)})
 			continue
 		}

@@ -117,7 +117,7 @@ func TestPullSecretsRefused(t *testing.T) {
 
 func TestPullSecretsOfOtherTypes(t *testing.T) {
 	p, warnings, err := auth.NewPullSecrets([]*manifest.Secret{opaque("username", "u", "password", "canary")})
-	want := "Secret 'apps/login' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson"
+	want := "Secret 'apps/login' of type Opaque cannot be used as a registry login: the type must be kubernetes.io/dockerconfigjson"
 	if p != nil || err != nil || len(warnings) != 1 || warnings[0].Text != want {
 		t.Errorf("%v, %v, %v", p, warnings, err)
 	}

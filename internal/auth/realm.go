@@ -70,13 +70,13 @@ func checkRealm(realm string, registry *url.URL, ambient bool) (*url.URL, error)
 	shown := u.Scheme + "://" + u.Host
 	switch {
 	case u.User != nil:
-		return nil, refuse(shown, "its URL holds credentials")
+		return nil, refuse(shown, "its URL contains credentials")
 	case u.Scheme == "http" && registry.Scheme != "http":
-		return nil, refuse(shown, "it is not https, the registry is")
+		return nil, refuse(shown, "it does not use https, but the registry does")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, refuse(shown, "only https is allowed")
 	case u.Scheme == "http" && ambient && isLoopbackHost(registry.Hostname()) && !isLoopbackHost(u.Hostname()):
-		return nil, refuse(shown, "it is not https, and the login is one of this machine")
+		return nil, refuse(shown, "it does not use https, and the login is from this machine")
 	case isInsideName(u.Hostname()) && !sameHostname(u, registry):
 		return nil, refuse(shown, "a loopback, private or link-local address that is not the registry's own")
 	}
@@ -115,7 +115,7 @@ func (g *realmGuard) realmDial(dial DialFunc, realm *url.URL) DialFunc {
 		}
 		if leadsInside(conn) && !g.inside.Load() {
 			_ = conn.Close()
-			return nil, refusedRealm(g.registry, realm.Scheme+"://"+realm.Host, "its name leads to a loopback, private or link-local address")
+			return nil, refusedRealm(g.registry, realm.Scheme+"://"+realm.Host, "its name resolves to a loopback, private or link-local address")
 		}
 		return conn, nil
 	}
@@ -151,7 +151,7 @@ func (g *realmGuard) foreign(r *http.Request, pool *Pool) (*http.Response, error
 func (g *realmGuard) leadsInside(host string) error {
 	return &finding.Problem{
 		Class: finding.Lasting, Advice: finding.PrivateRedirects,
-		Text: fmt.Sprintf("'%s' leads to '%s', a loopback, private or link-local address: refused for a request with a login of this machine", g.registry.Host, host),
+		Text: fmt.Sprintf("'%s' resolves to '%s', a loopback, private or link-local address: refused for a request with a login of this machine", g.registry.Host, host),
 	}
 }
 

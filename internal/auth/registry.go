@@ -285,7 +285,7 @@ func (h *hostState) learn(c challenge) {
 	h.wanted.Store(&c)
 }
 
-var errTokenCharacters = errors.New("the token holds characters that no token has")
+var errTokenCharacters = errors.New("the token contains invalid characters")
 
 // bearer refuses a token that cannot be sent: the error of net/http would not name the source of the token.
 func bearer(token string) (string, error) {

@@ -32,7 +32,7 @@ func RegistrySecret(secret *manifest.Secret, host string) (Logins, error) {
 	}
 	login := StaticLogin{Credential: BasicCredential(user, password), Source: source}
 	if _, ok := secret.Data[keyDockerConfig]; ok && user == "" {
-		login.Problem = fmt.Errorf("%s holds a docker configuration, which is not used because its type is not %s", source, typeDockerConfig)
+		login.Problem = fmt.Errorf("%s contains a docker configuration, which is not used because its type is not %s", source, typeDockerConfig)
 	}
 	return login, nil
 }
@@ -73,7 +73,7 @@ func otherHosts(c *dockerConfig) string {
 	case len(hosts) > shown:
 		hosts = append(hosts[:shown:shown], "…")
 	}
-	return "the Secret holds logins for: " + printable(strings.Join(hosts, ", "))
+	return "the Secret contains logins for: " + printable(strings.Join(hosts, ", "))
 }
 
 var errIncomplete = errors.New("only one of them is there")

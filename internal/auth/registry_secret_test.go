@@ -40,7 +40,7 @@ func TestRegistrySecret(t *testing.T) {
 		{"case 70: both absent", opaque("token", "canary"), "ghcr.io", "", "", true},
 		{"both empty", opaque("username", "", "password", ""), "ghcr.io", "", "", true},
 		{"docker config", dockerSecret(user("u", "ghcr.io")), "ghcr.io", "", "", false},
-		{"case 70: another host", dockerSecret(user("u", "quay.io", "b.test")), "ghcr.io", "no auth config for 'ghcr.io' in the docker-registry Secret 'ghcr'", "the Secret holds logins for: b.test, quay.io", false},
+		{"case 70: another host", dockerSecret(user("u", "quay.io", "b.test")), "ghcr.io", "no auth config for 'ghcr.io' in the docker-registry Secret 'ghcr'", "the Secret contains logins for: b.test, quay.io", false},
 		{"no host", dockerSecret(`{}`), "ghcr.io", "no auth config for 'ghcr.io' in the docker-registry Secret 'ghcr'", "has no login", false},
 		{"case 70: invalid JSON", dockerSecret(`{"auths": canary`), "ghcr.io", "unable to load Docker config from Secret 'ghcr': invalid JSON at byte", "", false},
 		{"no key", &manifest.Secret{Namespace: "apps", Name: "ghcr", Type: "kubernetes.io/dockerconfigjson"}, "ghcr.io", "'.dockerconfigjson' not found", "", false},

@@ -342,8 +342,8 @@ func TestTokenRefusals(t *testing.T) {
 		{"redirect", status(307, "http://evil.test/", ""), "answered 307 Temporary Redirect: redirects of token requests are not followed", false, false},
 		{"echo", status(401, "", "no user alice:canary-password, YWxpY2U6Y2FuYXJ5LXBhc3N3b3Jk"), "no user alice:REDACTED, REDACTED", true, false},
 		{"no JSON", answer("hello"), "its answer is not the JSON of a token", false, false},
-		{"no token", answer("{}"), "its answer holds no token", false, false},
-		{"line feed", answer(`{"token":"a\nb"}`), "the token holds characters that no token has", false, false},
+		{"no token", answer("{}"), "its answer contains no token", false, false},
+		{"line feed", answer(`{"token":"a\nb"}`), "the token contains invalid characters", false, false},
 		{"too large", answer(`{"token":"` + strings.Repeat("x", 1<<20) + `"}`), "its answer is too large for a token", false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

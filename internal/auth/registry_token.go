@@ -224,7 +224,7 @@ func readToken(body []byte) (header string, life time.Duration, problem string) 
 	}
 	text := cmp.Or(answer.Token, answer.AccessToken)
 	if text == "" {
-		return "", 0, "its answer holds no token"
+		return "", 0, "its answer contains no token"
 	}
 	header, err := bearer(text)
 	if err != nil {

@@ -95,7 +95,7 @@ func withheld(what, host, by string) error {
 	}[by]
 	instead := map[string]string{"untrusted": finding.LoginForUntrusted, skipVerification: finding.LoginForUnverified}[by]
 	return &WithheldError{By: by, Problem: finding.Problem{
-		Class: finding.Login | finding.Lasting, Text: fmt.Sprintf("%s is not shown to '%s': %s", what, host, why),
+		Class: finding.Login | finding.Lasting, Text: fmt.Sprintf("%s is not sent to '%s': %s", what, host, why),
 		Advice: cmp.Or(instead, finding.LoginAnywhere),
 	}}
 }

@@ -248,15 +248,15 @@ func (e *incompleteTLSError) Error() string {
 func explainPair(cert, key []byte) error {
 	block := findBlock(cert, "CERTIFICATE")
 	if block == nil {
-		return fmt.Errorf("'%s' holds no PEM certificate", keyCert)
+		return fmt.Errorf("'%s' contains no PEM certificate", keyCert)
 	}
 	if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-		return fmt.Errorf("'%s' holds a certificate that cannot be read", keyCert)
+		return fmt.Errorf("'%s' contains an unreadable certificate", keyCert)
 	}
 	block = findBlock(key, "PRIVATE KEY")
 	switch {
 	case block == nil:
-		return fmt.Errorf("'%s' holds no PEM private key", keyKey)
+		return fmt.Errorf("'%s' contains no PEM private key", keyKey)
 	case strings.HasPrefix(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "":
 		return fmt.Errorf("'%s' is encrypted", keyKey)
 	}

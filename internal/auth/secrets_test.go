@@ -89,11 +89,11 @@ func TestFromSecrets(t *testing.T) {
 			err: tlsPrefix + "secret 'default/cert' contains 'tls.key' but missing 'tls.crt'"},
 		{name: "case 10: CA is garbage", cert: data{"ca.crt": "garbage"}, err: tlsPrefix + "failed to parse CA certificate"},
 		{name: "certificate is garbage", cert: data{"tls.crt": "garbage", "tls.key": key},
-			err: tlsPrefix + "failed to parse TLS certificate and key: 'tls.crt' holds no PEM certificate"},
+			err: tlsPrefix + "failed to parse TLS certificate and key: 'tls.crt' contains no PEM certificate"},
 		{name: "certificate cannot be read", cert: data{"tls.crt": armor("CERTIFICATE", "x"), "tls.key": key},
-			err: tlsPrefix + "failed to parse TLS certificate and key: 'tls.crt' holds a certificate that cannot be read"},
+			err: tlsPrefix + "failed to parse TLS certificate and key: 'tls.crt' contains an unreadable certificate"},
 		{name: "key is garbage", cert: data{"tls.crt": cert, "tls.key": "garbage"},
-			err: tlsPrefix + "failed to parse TLS certificate and key: 'tls.key' holds no PEM private key"},
+			err: tlsPrefix + "failed to parse TLS certificate and key: 'tls.key' contains no PEM private key"},
 		{name: "key is encrypted", cert: data{"tls.crt": cert, "tls.key": armor("ENCRYPTED PRIVATE KEY", "x")},
 			err: tlsPrefix + "failed to parse TLS certificate and key: 'tls.key' is encrypted"},
 		{name: "key of another certificate", cert: data{"tls.crt": cert, "tls.key": otherKey},
@@ -234,8 +234,8 @@ func ownNames() string {
 		_, warnings, err = FromSecrets(nil, s.secret("name", ""))
 		fmt.Fprint(&b, warnings, err)
 	}
-	b.WriteString("'tls.crt' holds a certificate that cannot be read")
-	b.WriteString("'tls.key' holds no PEM private key")
+	b.WriteString("'tls.crt' contains an unreadable certificate")
+	b.WriteString("'tls.key' contains no PEM private key")
 	b.WriteString("'tls.key' is encrypted")
 	b.WriteString("'tls.key' is not the private key of 'tls.crt', or of a kind that is not supported")
 	return b.String()

@@ -94,7 +94,7 @@ func MachineAzureStorage(o CloudOptions, on Route, authority string) (*AzureStor
 	}
 	if authority != "" && !isMicrosoft(authority) && !(o.Reach == ReachAnywhere && isAuthority(authority)) {
 		return nil, storageFailure(azureStorageProvider, &finding.Problem{
-			Text:   "'" + keyAzureAuthority + "' of the Secret is not an authority of Microsoft: the identity of this machine is not shown to it",
+			Text:   "'" + keyAzureAuthority + "' of the Secret is not an authority of Microsoft: the identity of this machine is not sent to it",
 			Advice: finding.IdentityAnywhere,
 		})
 	}

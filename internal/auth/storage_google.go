@@ -117,7 +117,7 @@ func (k *failureKeeper) cause(err error) error {
 	return &finding.Problem{Text: err.Error(), Err: errors.Join(err, k.last)}
 }
 
-var errGoogleKey = errors.New("'serviceaccount' is no key of a service account that can be read")
+var errGoogleKey = errors.New("'serviceaccount' is not a readable service account key")
 
 // checkGoogleKey returns the kind of a key. Kinds that make this program read other files, run programs or send
 // requests to other servers may be used by the owner of the machine, but not by manifests.
@@ -170,7 +170,7 @@ func isGoogleStorage(host string) bool {
 // foreignStorage reports that the server is not the provider's, and must not see this machine's identity.
 func foreignStorage(provider, host string) error {
 	return &finding.Problem{
-		Text:   fmt.Sprintf("'%s' is not a host of the provider %s: the identity of this machine is not shown to it", host, provider),
+		Text:   fmt.Sprintf("'%s' is not a host of the provider %s: the identity of this machine is not sent to it", host, provider),
 		Advice: finding.WithoutIdentity,
 	}
 }

@@ -264,7 +264,7 @@ func (b *Blob) CopyTo(dst fetch.Sink) error {
 		return &WriteError{sink.Err}
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read what was downloaded: %w", err)
+		return fmt.Errorf("cannot read the download: %w", err)
 	}
 	return nil
 }

@@ -167,9 +167,9 @@ func (r *reader) Open(name string) (f fs.File, err error) {
 	case name != blobName(d):
 		return f, err
 	case errors.Is(err, fs.ErrNotExist) && r.on != "":
-		return nil, &finding.Problem{Text: fmt.Sprintf("it has only what is new since the bundle %.80s", r.on), Advice: finding.EarlierBundle}
+		return nil, &finding.Problem{Text: fmt.Sprintf("it contains only the content that is new since the bundle %.80s", r.on), Advice: finding.EarlierBundle}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s is missing: the bundle is not whole", d)
+		return nil, fmt.Errorf("%s is missing: the bundle is incomplete", d)
 	case err != nil:
 		return nil, err
 	}
@@ -196,7 +196,7 @@ func (e entry) Stat() (fs.FileInfo, error) {
 }
 func (entry) Close() error { return nil }
 
-var errCut = errors.New("the bundle is cut off: its " + ocispec.ImageIndexFile + ", which comes last, is missing")
+var errCut = errors.New("the bundle is truncated: its " + ocispec.ImageIndexFile + ", which comes last, is missing")
 
 // manifest opens the layout in a file or a directory, adds it to the reader, and returns the manifest of its bundle.
 func (r *reader) manifest(name string) (*ocispec.Manifest, error) {

@@ -228,7 +228,7 @@ func TestReadSince(t *testing.T) {
 	}
 	for _, tt := range []struct{ names, err string }{
 		{"second.tar first.tar", ""},
-		{"second.tar", "only what is new since the bundle"},
+		{"second.tar", "only the content that is new since the bundle"},
 		{"second.tar damaged.tar", "damaged.tar: "},
 		{"second.tar missing.tar", "missing.tar: no such file"},
 		{"missing.tar", "missing.tar: no such file"},

@@ -72,7 +72,7 @@ func (c *Charts) Source(ctx context.Context) (*Source, error) {
 
 // Refused records that a source refused to answer whether it has a file. Several goroutines may call it.
 func (c *Charts) Refused(what string, err error) {
-	c.refused.Store(fmt.Sprintf("%s is not carried, if there is one: %v", what, err), true)
+	c.refused.Store(fmt.Sprintf("%s, if it exists, is not bundled: %v", what, err), true)
 }
 
 // Missing returns a sorted line for each file that is not carried because its source refused it.

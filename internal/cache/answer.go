@@ -177,7 +177,7 @@ func (c *Cache) seal(file string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-var errSeal = errors.New("it is not what was written")
+var errSeal = errors.New("its content was changed")
 
 // readAnswer returns an answer, and the time of its last use.
 func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {

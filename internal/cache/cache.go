@@ -98,7 +98,7 @@ func Open(dir string, o Options) (*Cache, error) {
 	if err := c.begin(); err != nil {
 		unusable := &finding.Problem{Err: err, Advice: finding.OtherCache}
 		if errors.Is(err, errUnknown) {
-			unusable.Advice = "if it is the cache of helmsrc, remove " + Path(dir) + ": what it holds is downloaded again"
+			unusable.Advice = "if it is the cache of helmsrc, remove " + Path(dir) + ": its content is downloaded again"
 		}
 		unusable.Text = fmt.Sprintf("the cache in %s cannot be used: %v", dir, file.Cause(err))
 		return nil, unusable
@@ -109,8 +109,8 @@ func Open(dir string, o Options) (*Cache, error) {
 var (
 	errForeign = errors.New("it belongs to another user")
 	errNewer   = errors.New("it was made by a newer version of helmsrc")
-	errUnknown = errors.New("its file content/" + formatFile + " is not one of helmsrc")
-	errNoDir   = errors.New("something that is no directory is in its place")
+	errUnknown = errors.New("its file content/" + formatFile + " is not a file of helmsrc")
+	errNoDir   = errors.New("it is not a directory")
 )
 
 func (c *Cache) begin() (err error) {
@@ -210,7 +210,7 @@ func (c *Cache) warn(err error) {
 // cannotWrite reports once that the cache cannot be written. The run does not depend on it.
 func (c *Cache) cannotWrite(err error) {
 	c.readOnly.Do(func() {
-		c.warn(fmt.Errorf("nothing is kept in the cache in %s: %w", filepath.Dir(c.dir), file.Cause(err)))
+		c.warn(fmt.Errorf("cannot write to the cache in %s: %w", filepath.Dir(c.dir), file.Cause(err)))
 	})
 }
 
@@ -227,7 +227,7 @@ func (c *Cache) hashOf(parts ...string) string {
 }
 
 // errStrange reports a file that this program has not written.
-var errStrange = errors.New("it is no file of this user")
+var errStrange = errors.New("it is not a file of this user")
 
 // openFile opens a regular file of this user. It does not follow links, and does not open pipes, which could block.
 func (c *Cache) openFile(name string) (*os.File, error) {

@@ -216,7 +216,7 @@ func TestStrange(t *testing.T) {
 	}
 	w.warned("damaged and is not used")
 	keep(c, alice, "archive")
-	w.warned("nothing is kept")
+	w.warned("cannot write to the cache")
 	if _, err := c.Prune(func(*cache.Entry) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
@@ -234,12 +234,12 @@ func TestUnusable(t *testing.T) {
 		want    string
 	}{
 		"newer":     {func(dir string) error { return write(dir, "format", "helmsrc cache 2\nsomething\n") }, "newer version"},
-		"unknown":   {func(dir string) error { return write(dir, "format", "hello") }, "not one of helmsrc"},
-		"empty":     {func(dir string) error { return write(dir, "format", "") }, "not one of helmsrc"},
-		"half":      {func(dir string) error { return write(dir, "format", "helmsrc cache 1\nabc\n") }, "not one of helmsrc"},
-		"a file":    {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "no directory"},
-		"a link":    {func(dir string) error { return os.Symlink(os.TempDir(), dir) }, "no directory"},
-		"directory": {func(dir string) error { return os.MkdirAll(filepath.Join(dir, "format"), 0o700) }, "no file of this user"},
+		"unknown":   {func(dir string) error { return write(dir, "format", "hello") }, "not a file of helmsrc"},
+		"empty":     {func(dir string) error { return write(dir, "format", "") }, "not a file of helmsrc"},
+		"half":      {func(dir string) error { return write(dir, "format", "helmsrc cache 1\nabc\n") }, "not a file of helmsrc"},
+		"a file":    {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, "not a directory"},
+		"a link":    {func(dir string) error { return os.Symlink(os.TempDir(), dir) }, "not a directory"},
+		"directory": {func(dir string) error { return os.MkdirAll(filepath.Join(dir, "format"), 0o700) }, "not a file of this user"},
 	} {
 		w := newWorld(t)
 		if err := tt.prepare(cache.Path(w.dir)); err != nil {

@@ -29,7 +29,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	keep(c, alice, "another")
 	keep(c, alice, "a third")
-	w.warned("nothing is kept in the cache in " + w.dir)
+	w.warned("cannot write to the cache in " + w.dir)
 	if _, ok := load(c, alice, d); !ok {
 		t.Error("what is there is not served")
 	}
@@ -55,9 +55,9 @@ func TestAnotherUser(t *testing.T) {
 	if _, ok := load(c, alice, d); ok {
 		t.Error("bytes of another user are served")
 	}
-	w.warned("it is no file of this user")
+	w.warned("it is not a file of this user")
 	keep(c, alice, "archive")
-	w.warned("nothing is kept")
+	w.warned("cannot write to the cache")
 	for _, f := range w.files("answers") {
 		if err := os.Chown(f, 12345, 12345); err != nil {
 			t.Fatal(err)

@@ -113,7 +113,7 @@ func (r *reader) next() {
 	r.rest = r.rest[len(blank.FindString(r.rest)):]
 	m := token.FindStringSubmatchIndex(r.rest)
 	if m == nil {
-		r.token, r.err = "", fmt.Errorf("no part of an expression: %.20q", r.rest)
+		r.token, r.err = "", fmt.Errorf("not part of an expression: %.20q", r.rest)
 		return
 	}
 	text := r.rest
@@ -154,7 +154,7 @@ func (r *reader) expect(token string) {
 
 func (r *reader) expression() {
 	if r.depth++; r.depth > maxDepth && r.err == nil {
-		r.err = fmt.Errorf("more than %d expressions in each other", maxDepth)
+		r.err = fmt.Errorf("more than %d nested expressions", maxDepth)
 	}
 	defer func() { r.depth-- }()
 	if r.err != nil {

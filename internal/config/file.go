@@ -98,8 +98,8 @@ func find() (string, error) {
 		}
 		if _, err := os.Lstat(filepath.Join(dir, misnamed)); err == nil {
 			return "", &exit.UsageError{
-				Err:    fmt.Errorf("%s would not be read", filepath.Join(up, misnamed)),
-				Advice: "call it " + Name + ", or leave it with --no-config",
+				Err:    fmt.Errorf("%s is not read", filepath.Join(up, misnamed)),
+				Advice: "call it " + Name + ", or ignore it with --no-config",
 			}
 		}
 		parent := filepath.Dir(dir)
@@ -114,10 +114,10 @@ func find() (string, error) {
 // make error messages quote a private file, and the file of another user in a directory
 // that every user can write to, such as the directory for temporary files.
 func checkFound(path string, file, work fs.FileInfo) error {
-	const hint = "name it with --config if you trust it, or leave it with --no-config"
+	const hint = "name it with --config if you trust it, or ignore it with --no-config"
 	switch {
 	case !file.Mode().IsRegular():
-		return &exit.UsageError{Err: fmt.Errorf("%s is no regular file", path), Advice: hint}
+		return &exit.UsageError{Err: fmt.Errorf("%s is not a regular file", path), Advice: hint}
 	case !ours(ownerOf(file), ownerOf(work), os.Geteuid()):
 		return &exit.UsageError{Err: fmt.Errorf("%s belongs to another user", path), Advice: hint}
 	}

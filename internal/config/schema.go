@@ -35,7 +35,7 @@ type schema struct {
 // schemaOf returns the schema of configuration files, made from the flags of the commands.
 func schemaOf(root *cobra.Command) *schema {
 	sections := objectSchema()
-	sections.Description = "settings of single commands, which go before those of all"
+	sections.Description = "settings of single commands, which take precedence"
 	for _, c := range commands(root) {
 		own := flagsSchema(flagsOf(root, c.Name()))
 		own.Description = c.Short
@@ -45,7 +45,7 @@ func schemaOf(root *cobra.Command) *schema {
 	s.Schema = "https://json-schema.org/draft/2020-12/schema"
 	s.ID = schemaID
 	s.Title = "Configuration of helmsrc"
-	s.Description = "values for the flags of helmsrc, of every command that has them; an empty file is one, too"
+	s.Description = "values for the flags of helmsrc, for every command that has them; the file may be empty"
 	s.Type = []string{"object", "null"}
 	s.Properties[commandsKey] = sections
 	return s

@@ -49,10 +49,10 @@ func (p *configParser) mapping(node *yaml.Node, visit func(key, value *yaml.Node
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.Kind != yaml.ScalarNode || key.Tag != "!!str" {
-			return p.file.refuse(key.Line, errors.New("a key has to be the name of a flag"), "")
+			return p.file.refuse(key.Line, errors.New("a key must be the name of a flag"), "")
 		}
 		if seen[key.Value] {
-			return p.file.refuse(key.Line, fmt.Errorf("key %q is there twice", key.Value), "")
+			return p.file.refuse(key.Line, fmt.Errorf("duplicate key %q", key.Value), "")
 		}
 		seen[key.Value] = true
 		if err := visit(key, value); err != nil {
@@ -88,7 +88,7 @@ func (p *configParser) setting(command string, key, value *yaml.Node) error {
 		return p.unknown(key, "key", names)
 	}
 	if why := reserved(key.Value); p.file.found && why != "" {
-		return p.file.refuse(key.Line, fmt.Errorf("%s %s: a file that was found by itself may not set it", key.Value, why),
+		return p.file.refuse(key.Line, fmt.Errorf("%s %s: not allowed in a file that --config does not name", key.Value, why),
 			"set it by flag or environment, or name the file with --config if you trust it")
 	}
 	values, err := valuesOf(f, value)
@@ -189,7 +189,7 @@ func scalar(f *pflag.Flag, node *yaml.Node) (string, error) {
 	}
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
-		return "", errors.New("anchors and aliases are not understood here")
+		return "", errors.New("anchors and aliases are not supported")
 	case node.Kind != yaml.ScalarNode || !slices.Contains(tags, node.Tag):
 		return "", fmt.Errorf("must be %s", want)
 	}
@@ -236,7 +236,7 @@ func (c *configuration) confined(f *pflag.Flag, value string) error {
 	if !c.found || !ok {
 		return nil
 	}
-	outside := fmt.Errorf("%s is not below the directory of the file that was found", path)
+	outside := fmt.Errorf("%s is not below the directory of the configuration file", path)
 	local := filepath.Clean(filepath.FromSlash(path))
 	if !filepath.IsLocal(local) {
 		return outside
@@ -277,7 +277,7 @@ func reserved(key string) string {
 			return why
 		}
 	}
-	return "is not known to be harmless"
+	return "may not be safe"
 }
 
 // reservedKeys returns keys by the reason why they are reserved, "" for keys that are not.

@@ -14,7 +14,7 @@ import (
 // maxHeld is the limit, in bytes, of the document that RunnerLog holds until it is complete.
 const maxHeld = 64 << 20
 
-var errRunnerCommand = errors.New("the output has lines that GitHub Actions would obey, and cannot be written in another way: redirect it to a file")
+var errRunnerCommand = errors.New("the output has lines that GitHub Actions would run as commands, and cannot be escaped: redirect it to a file")
 
 // RunnerLog is a stream that the runner of GitHub Actions may read. No line that is written to it is a workflow command:
 // JSON and YAML are written with other characters for the same values, other text is altered as the lines for people are.

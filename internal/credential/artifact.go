@@ -134,7 +134,7 @@ func (c *Artifact) Logins(ctx context.Context, to auth.Route) (auth.Logins, erro
 var ErrAccount error = &finding.Problem{
 	Code:   finding.ServiceAccount,
 	Text:   "to use spec.serviceAccountName for provider authentication please enable the ObjectLevelWorkloadIdentity feature gate in the controller",
-	Advice: "here a cloud knows this machine, and no ServiceAccounts: without spec.serviceAccountName its identity is used, and a Secret of spec.secretRef or an imagePullSecret of the account comes first",
+	Advice: "helmsrc cannot use the cloud identity of a ServiceAccount: without spec.serviceAccountName, the identity of this machine is used; a Secret in spec.secretRef or an imagePullSecret of the account takes precedence",
 }
 
 // Certificates returns the TLS settings of an OCIRepository. With unverified and no certSecretRef, servers are not verified.

@@ -27,7 +27,7 @@ func TestAzureSecret(t *testing.T) {
 		{"tenant alone", "", map[string]string{"tenantId": "t"}, half},
 		{"no subdomain", "https://blob.test", map[string]string{"accountKey": "YQ=="}, "failed to create shared credential from 'key' Secret data: expected 'blob.test' to be a subdomain"},
 		{"no base64", "", map[string]string{"accountKey": "s3cret!"}, "failed to create shared credential from 'key' Secret data: 'accountKey' is not in base64"},
-		{"no query", "", map[string]string{"sasKey": "sig=s3cret%zz"}, "unable to parse SAS token: 'sasKey' is no query of a URL"},
+		{"no query", "", map[string]string{"sasKey": "sig=s3cret%zz"}, "unable to parse SAS token: 'sasKey' is not a URL query"},
 		{"no certificate", "", azureClient("clientCertificate", "s3cret"), "failed to create token credential from 'key' Secret: failed to parse client certificates: 'clientCertificate' is neither PEM nor PKCS #12 with a key that 'clientCertificatePassword' opens"},
 		{"authority over plain HTTP", "", azureClient("clientSecret", "s3cret", "authorityHost", "http://login.test"), "failed to create token credential from 'key' Secret: 'authorityHost' is not an https URL"},
 		{"machine with a client ID", "", map[string]string{"clientId": "c"}, ""},
@@ -60,11 +60,11 @@ func TestGoogleSecret(t *testing.T) {
 	for name, v := range map[string]struct {
 		key, want string
 	}{
-		"no JSON":       {"s3cret", "'serviceaccount' is no key of a service account that can be read"},
-		"another JSON":  {`{"a": "s3cret"}`, "'serviceaccount' is no key of a service account that can be read"},
-		"no PEM":        {`{"type": "service_account", "private_key": "s3cret"}`, "'serviceaccount' is no key of a service account that can be read"},
+		"no JSON":       {"s3cret", "'serviceaccount' is not a readable service account key"},
+		"another JSON":  {`{"a": "s3cret"}`, "'serviceaccount' is not a readable service account key"},
+		"no PEM":        {`{"type": "service_account", "private_key": "s3cret"}`, "'serviceaccount' is not a readable service account key"},
 		"another kind":  {`{"type": "external_account", "x": "s3cret"}`, "'serviceaccount' is of type external_account, which is not used from a Secret: it may name files and programs of this machine"},
-		"not yet known": {`{"type": "gdch_service_account"}`, "'serviceaccount' is no key of a service account that can be read"},
+		"not yet known": {`{"type": "gdch_service_account"}`, "'serviceaccount' is not a readable service account key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := bucketLogin("gcp", "", "key", map[string][]byte{"serviceaccount": []byte(v.key)})

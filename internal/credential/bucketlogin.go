@@ -101,7 +101,7 @@ func readAzure(k *bucket.Keys, endpoint, name string, data map[string][]byte) er
 	if len(data[keySAS]) > 0 {
 		k.Signature, err = url.ParseQuery(strings.TrimPrefix(strings.TrimSpace(string(data[keySAS])), "?"))
 		if err != nil {
-			return fmt.Errorf("unable to parse SAS token: '%s' is no query of a URL", keySAS)
+			return fmt.Errorf("unable to parse SAS token: '%s' is not a URL query", keySAS)
 		}
 	}
 	return nil

@@ -89,7 +89,7 @@ func TestRepository(t *testing.T) {
 		{name: "none"},
 		{name: "login", secret: "login"},
 		{name: "half a login", secret: "half", want: []string{"problem at spec.secretRef.name: failed to detect authentication methods: secret 'apps/half': malformed basic auth - has 'username' but missing 'password'"}},
-		{name: "no login", secret: "empty", useless: "Secret apps/empty has 'token': only 'username' and 'password', or TLS keys, count, so it has no effect"},
+		{name: "no login", secret: "empty", useless: "Secret apps/empty has 'token': only 'username' and 'password', or TLS keys, are used, so it has no effect"},
 		{name: "of a registry", secret: "docker", want: []string{warning}},
 		{name: "both missing", secret: "no", cert: "nope", want: []string{
 			`problem at spec.certSecretRef.name: failed to get TLS authentication secret 'apps/nope': secrets "nope" not found`,
@@ -143,7 +143,7 @@ func TestArtifact(t *testing.T) {
 		secret("good", dockerConfig, ".dockerconfigjson", `{"auths": {"registry.test": {"username": "u", "password": "p"}}}`))
 	in.accounts["puller"] = &manifest.ServiceAccount{ImagePullSecrets: []string{"broken", "no"}}
 	in.accounts["same"] = &manifest.ServiceAccount{ImagePullSecrets: []string{"opaque"}}
-	const warning = ": Secret 'apps/opaque' is of type Opaque, which holds no login to a registry here: the type has to be kubernetes.io/dockerconfigjson"
+	const warning = ": Secret 'apps/opaque' of type Opaque cannot be used as a registry login: the type must be kubernetes.io/dockerconfigjson"
 	for _, tt := range []struct {
 		secret, account string
 		want            []string

@@ -21,12 +21,12 @@ func TestGitSecret(t *testing.T) {
 	}{
 		{"no identity", "ssh://h/x", map[string]string{"known_hosts": hosts}, "invalid 'ssh' auth option: 'identity' is required"},
 		{"no known_hosts", "ssh://h/x", map[string]string{"identity": "x"}, "invalid 'ssh' auth option: 'known_hosts' is required"},
-		{"bad identity", "ssh://h/x", map[string]string{"identity": "s3cret", "known_hosts": hosts}, "'identity' holds no private key that can be read"},
+		{"bad identity", "ssh://h/x", map[string]string{"identity": "s3cret", "known_hosts": hosts}, "'identity' contains no readable private key"},
 		{"encrypted", "ssh://h/x", map[string]string{"identity": string(encrypted), "known_hosts": hosts}, "'identity' is encrypted, and there is no 'password' to decrypt it with"},
 		{"wrong passphrase", "ssh://h/x", map[string]string{"identity": string(encrypted), "known_hosts": hosts, "password": "s3cret"}, "'password' does not decrypt 'identity'"},
 		{"passphrase", "ssh://h/x", map[string]string{"identity": string(encrypted), "known_hosts": hosts, "password": "passw0rd"}, ""},
 		{"password alone", "https://h/x", map[string]string{"password": "s3cret"}, "invalid 'https' auth option: 'password' requires 'username' to be set"},
-		{"token with a line break", "https://h/x", map[string]string{"bearerToken": "s3cret\nx"}, "'bearerToken' holds characters that no token has, such as a line break"},
+		{"token with a line break", "https://h/x", map[string]string{"bearerToken": "s3cret\nx"}, "'bearerToken' contains invalid characters, such as a line break"},
 		{"bad CA", "https://h/x", map[string]string{"ca.crt": "s3cret"}, "failed to parse CA certificate"},
 		{"bad CA of old", "https://h/x", map[string]string{"caFile": "s3cret"}, "failed to parse CA certificate"},
 		{"half a pair", "https://h/x", map[string]string{"tls.crt": "s3cret"}, "'tls.crt' and 'tls.key' have to be set together"},
@@ -62,12 +62,12 @@ func TestGitHubAppSecret(t *testing.T) {
 	for want, change := range map[string]map[string]string{
 		"app ID must be provided to use github app authentication":                              {"githubAppID": "x"},
 		"must contain exactly one of 'githubAppInstallationOwner' or 'githubAppInstallationID'": {"githubAppInstallationID": ""},
-		"'githubAppInstallationID' is no number":                                                {"githubAppInstallationID": "../1"},
+		"'githubAppInstallationID' is not a number":                                             {"githubAppInstallationID": "../1"},
 		"'githubAppInstallationOwner' is not the name of an account, of letters, digits, '-' and '_'": {
 			"githubAppInstallationID": "", "githubAppInstallationOwner": "a/../../x?"},
-		"private key must be provided to use github app authentication":                        {"githubAppPrivateKey": ""},
-		"could not parse private key: 'githubAppPrivateKey' holds no RSA key that can be read": {"githubAppPrivateKey": "s3cret"},
-		"'githubAppBaseURL' is not an https URL":                                               {"githubAppBaseURL": "http://api.test"},
+		"private key must be provided to use github app authentication":                   {"githubAppPrivateKey": ""},
+		"could not parse private key: 'githubAppPrivateKey' contains no readable RSA key": {"githubAppPrivateKey": "s3cret"},
+		"'githubAppBaseURL' is not an https URL":                                          {"githubAppBaseURL": "http://api.test"},
 	} {
 		data := map[string][]byte{"githubAppID": []byte("1"), "githubAppInstallationID": []byte("2"), "githubAppPrivateKey": g.Key}
 		for key, value := range change {

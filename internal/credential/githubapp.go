@@ -39,7 +39,7 @@ func readGitHubApp(data map[string][]byte) (*git.GitHubApp, error) {
 	case (a.Installation == "") == (a.Owner == ""):
 		return nil, fmt.Errorf("must contain exactly one of '%s' or '%s'", keyAppOwner, keyAppInst)
 	case a.Installation != "" && wrongInstallation != nil:
-		return nil, fmt.Errorf("'%s' is no number", keyAppInst)
+		return nil, fmt.Errorf("'%s' is not a number", keyAppInst)
 	case len(data[keyAppKey]) == 0:
 		return nil, errors.New("private key must be provided to use github app authentication")
 	}
@@ -74,5 +74,5 @@ func parseRSAKey(text []byte) (*rsa.PrivateKey, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("could not parse private key: '%s' holds no RSA key that can be read", keyAppKey)
+	return nil, fmt.Errorf("could not parse private key: '%s' contains no readable RSA key", keyAppKey)
 }

@@ -45,7 +45,7 @@ func readHTTP(scheme string, data map[string][]byte) (k git.Keys, err error) {
 		return k, fmt.Errorf("invalid '%s' auth option: 'password' requires 'username' to be set", scheme)
 	}
 	if !git.HeaderValue(k.Bearer) {
-		return k, errors.New("'bearerToken' holds characters that no token has, such as a line break")
+		return k, errors.New("'bearerToken' contains invalid characters, such as a line break")
 	}
 	get := func(key, legacy string) []byte {
 		if value := data[key]; len(value) > 0 {
@@ -76,7 +76,7 @@ func readSSH(data map[string][]byte) (k git.Keys, err error) {
 		}
 	}
 	if err != nil {
-		return k, errors.New("'identity' holds no private key that can be read")
+		return k, errors.New("'identity' contains no readable private key")
 	}
 	return k, nil
 }

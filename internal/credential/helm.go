@@ -159,5 +159,5 @@ func uselessText(secret *manifest.Secret) string {
 	if len(keys) > 0 {
 		has = "has " + strings.Join(keys, ", ")
 	}
-	return fmt.Sprintf("Secret %s/%s %s: only 'username' and 'password', or TLS keys, count, so it has no effect", secret.Namespace, secret.Name, has)
+	return fmt.Sprintf("Secret %s/%s %s: only 'username' and 'password', or TLS keys, are used, so it has no effect", secret.Namespace, secret.Name, has)
 }

@@ -132,11 +132,11 @@ func parse(text []byte) (*yaml.Node, error) {
 func (d *Document) Set(n *yaml.Node, value string) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return fmt.Errorf("the value is the alias *%s: edit the place that &%[1]s names", n.Value)
+		return fmt.Errorf("the value is the alias *%s: edit the value at the anchor &%[1]s", n.Value)
 	case n.Kind != yaml.ScalarNode:
 		return fmt.Errorf("the value is not a scalar")
 	case hasControls(value) && (n.Style&yaml.LiteralStyle == 0 || hasControls(strings.ReplaceAll(value, "\n", ""))):
-		return fmt.Errorf("the new value holds control characters")
+		return fmt.Errorf("the new value contains control characters")
 	}
 	d.Keep(n)
 	if n.Value == value {

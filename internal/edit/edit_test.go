@@ -145,7 +145,7 @@ func TestSetTypes(t *testing.T) {
 
 func TestSetRefused(t *testing.T) {
 	for text, reason := range map[string]string{
-		"b: &x 1\na: *x\n": "the value is the alias *x: edit the place that &x names",
+		"b: &x 1\na: *x\n": "the value is the alias *x: edit the value at the anchor &x",
 		"a:\n":             "there is no value to replace",
 		"a: {b: 1}\n":      "the value is not a scalar",
 		"a: [1]\n":         "the value is not a scalar",

@@ -37,7 +37,7 @@ func (d *Document) ReplaceField(mapping *yaml.Node, key string, fields []Field, 
 		return err
 	}
 	if anchored(mapping.Content[i]) || anchored(mapping.Content[i+1]) {
-		return fmt.Errorf("%s has an anchor that others may refer to", key)
+		return fmt.Errorf("%s has an anchor that aliases may refer to", key)
 	}
 	start, end, err := d.pair(mapping, i)
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *Document) InsertFields(mapping *yaml.Node, after string, fields []Field
 	}
 	for _, f := range fields {
 		if keyIndex(mapping, f.Key) >= 0 {
-			return fmt.Errorf("there is a field %s already", f.Key)
+			return fmt.Errorf("the field %s exists already", f.Key)
 		}
 	}
 	start, end, err := d.pair(mapping, i)
@@ -124,7 +124,7 @@ func (d *Document) editable(mapping *yaml.Node, key string) (int, error) {
 	i := keyIndex(mapping, key)
 	switch {
 	case i < 0:
-		return 0, fmt.Errorf("there is no field %s: an alias or something else puts it in", key)
+		return 0, fmt.Errorf("there is no field %s: it comes from an alias or another place", key)
 	case aliased(d.Root, mapping):
 		return 0, fmt.Errorf("an alias refers to the place of %s", key)
 	}

@@ -112,7 +112,7 @@ func (d *Document) position(n *yaml.Node) (int, error) {
 		}
 	}
 	if n.Line < 1 || n.Line > len(d.starts) {
-		return 0, fmt.Errorf("the place of the value is not known")
+		return 0, fmt.Errorf("the position of the value is not known")
 	}
 	c := cursor{n.Line, 1, d.starts[n.Line-1]}
 	if d.last.line == n.Line && d.last.column <= n.Column {
@@ -120,7 +120,7 @@ func (d *Document) position(n *yaml.Node) (int, error) {
 	}
 	for ; c.column < n.Column; c.column++ {
 		if c.at >= len(d.text) {
-			return 0, fmt.Errorf("the place of the value is not known")
+			return 0, fmt.Errorf("the position of the value is not known")
 		}
 		_, size := utf8.DecodeRune(d.text[c.at:])
 		c.at += size
@@ -335,7 +335,7 @@ func renderBlock(old, value string) (string, error) {
 	indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " ")))
 	switch {
 	case value == "" || isBlank(value[0]):
-		return "", fmt.Errorf("the new value cannot stand in a block")
+		return "", fmt.Errorf("the new value cannot be written in a block")
 	case strings.Contains(value, "\n"):
 		return head + renderLines(old[len(head):], value, indent, head[len(strings.TrimRight(head, "\r\n")):]), nil
 	}

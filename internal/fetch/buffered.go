@@ -45,7 +45,7 @@ func PumpBuffered(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	case b.err != nil:
 		return b.err
 	}
-	return fmt.Errorf("failed to write what is downloaded: %w", t.Err)
+	return fmt.Errorf("failed to write the download: %w", t.Err)
 }
 
 // endedReader records the error that ended the reading.

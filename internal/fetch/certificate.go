@@ -18,10 +18,10 @@ func CertificateHint(err error) string {
 	var host x509.HostnameError
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired && invalid.Cert != nil:
-		return fmt.Sprintf("the certificate of %s is valid from %s until %s: its owner has to renew it, unless the clock here is wrong",
+		return fmt.Sprintf("the certificate of %s is valid from %s until %s: its owner must renew it, unless the clock of this machine is wrong",
 			certificateNames(invalid.Cert), day(invalid.Cert.NotBefore), day(invalid.Cert.NotAfter))
 	case errors.As(err, &host) && host.Certificate != nil:
-		return fmt.Sprintf("the server at %s has a certificate for %s, valid until %s: use a name that is in it",
+		return fmt.Sprintf("the server at %s has a certificate for %s, valid until %s: use a name from the certificate",
 			finding.OneLine(host.Host, MaxReason), certificateNames(host.Certificate), day(host.Certificate.NotAfter))
 	}
 	return ""

@@ -28,7 +28,7 @@ type DigestError struct {
 }
 
 func (e *DigestError) Error() string {
-	return fmt.Sprintf("archive '%s' is not the one that the index names: %v", e.File, e.Err)
+	return fmt.Sprintf("archive '%s' does not have the digest in the index: %v", e.File, e.Err)
 }
 
 // Finding returns [finding.DigestMismatch].
@@ -60,7 +60,7 @@ func CandidateDigest(ctx context.Context, c resolve.Candidate, policy DigestPoli
 }
 
 // errUnquoted does not show the number: reading it has changed it.
-var errUnquoted = errors.New("the digest is an unquoted number: it has to be a string in the index")
+var errUnquoted = errors.New("the digest is an unquoted number: it must be a string in the index")
 
 // UncheckedError is the warning that the index has no digest for an archive that could be compared.
 type UncheckedError struct{ finding.Problem }

@@ -56,5 +56,5 @@ func (e *OfflineError) Hint() string {
 
 // RefuseDial opens no connection. It takes the place of [Config.Dial].
 func RefuseDial(_ context.Context, _, addr string) (net.Conn, error) {
-	return nil, &OfflineError{What: "what " + addr + " would answer"}
+	return nil, &OfflineError{What: "the answer of " + addr}
 }

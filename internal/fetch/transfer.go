@@ -19,7 +19,7 @@ func Pump(b *Body, dst io.Writer, consume func(io.Reader) error) error {
 	case b.err != nil:
 		return b.err
 	case t.Err != nil:
-		return fmt.Errorf("failed to write what is downloaded: %w", t.Err)
+		return fmt.Errorf("failed to write the download: %w", t.Err)
 	}
 	return err
 }

@@ -101,7 +101,7 @@ func (s *Ignores) Findings() []Finding {
 			case !rule.Silenceable:
 				found = append(found, i.finding(UnknownCode, string(rule.Code)+" cannot be silenced"))
 			case rule.Example != "" && !i.used[rule.Code]:
-				found = append(found, i.finding(UselessIgnore, "there is no "+string(rule.Code)+" here to be silenced"))
+				found = append(found, i.finding(UselessIgnore, "there is no "+string(rule.Code)+" here to silence"))
 			}
 		}
 	}

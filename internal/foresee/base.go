@@ -104,8 +104,8 @@ func (f *Foresight) revisionBase(ctx context.Context, revision string, named []s
 	top, ok := topOf(named)
 	if !ok {
 		return nil, &exit.UsageError{
-			Option: "against", Value: revision, Err: errors.New("there is no such directory, and the manifests are in no Git repository"),
-			Advice: "name a directory with the manifests as they were",
+			Option: "against", Value: revision, Err: errors.New("there is no such directory, and the manifests are not in a Git repository"),
+			Advice: "name a directory with the earlier manifests",
 		}
 	}
 	parent, err := f.Shared.Dir()
@@ -169,7 +169,7 @@ func (b *base) options(o *session.Options, against string) (*load.Options, error
 		if !ok {
 			return nil, &exit.UsageError{
 				Option: "against", Value: against, Err: fmt.Errorf("%s is not in the repository %s", name, filepath.Base(b.root)),
-				Advice: "name a directory with the manifests as they were",
+				Advice: "name a directory with the earlier manifests",
 			}
 		}
 		mapped.Names = append(mapped.Names, matches(at)...)

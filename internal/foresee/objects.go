@@ -162,7 +162,7 @@ func RenderedObjects(manifests []byte) (map[string]map[string]any, error) {
 	for _, document := range documentsOf(manifests) {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
-			return nil, fmt.Errorf("what was rendered is no YAML: %w", err)
+			return nil, fmt.Errorf("the rendered text is not YAML: %w", err)
 		}
 		if len(object) > 0 {
 			add(object)

@@ -110,7 +110,7 @@ func (f *Foresight) rememberStatuses() {
 			continue
 		}
 		f.before.Releases = append(f.before.Releases, before)
-		r.Fact.Assumed = append(r.Fact.Assumed, "compared with its status: the values are taken as those of the release")
+		r.Fact.Assumed = append(r.Fact.Assumed, "compared with its status: its values are assumed to be those of the release")
 	}
 }
 
@@ -240,7 +240,7 @@ func (r *Release) readSources() {
 // reportAssumed prints, once, the assumption about releases of Flux 1.
 func (f *Foresight) reportAssumed() {
 	if slices.ContainsFunc(f.matched, func(p plan.Pair) bool { return p.After != nil && p.After.Operated != nil }) {
-		f.Worker.Console.Info(console.Subject{}, "releases of Flux 1 are taken as deployed and not rolled back")
+		f.Worker.Console.Info(console.Subject{}, "releases of Flux 1 are assumed to be deployed and not rolled back")
 	}
 }
 

@@ -54,7 +54,7 @@ func (f *Foresight) recorded(ctx context.Context) error {
 			w.ReportStorage(finding.OddStorage, err)
 		}
 		if other := otherCluster(in, results); other != "" {
-			w.Console.Warn(fmt.Sprintf("%s holds what was fetched for %s, and the input is %s: the plan compares two clusters", o.Store.Dir, other, in.Called))
+			w.Console.Warn(fmt.Sprintf("%s contains artifacts of %s, but the input is %s: the plan compares two clusters", o.Store.Dir, other, in.Called))
 		}
 		known, stores[in] = known || len(results) > 0, st
 		f.before.remember(in, st, results)

@@ -90,7 +90,7 @@ func (t *Renderer) find(ctx context.Context, getenv func(string) string) error {
 		return err
 	}
 	t.console.Debug(console.Subject{}, "helm "+t.tool.Version)
-	const networked = "helm runs with the network of this machine: it could not be given a namespace without one"
+	const networked = "helm can use the network of this machine: no namespace without network could be created"
 	switch {
 	case t.tool.Networked() && t.o.Closed:
 		t.console.Warn(networked)

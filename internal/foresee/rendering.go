@@ -219,7 +219,7 @@ func (f *Foresight) manifestsDiff(r *Release, short []string, before, after map[
 		for name, object := range side.shown {
 			text, err := yaml.Marshal(hiding{f.Worker.Console, side.name, short}.object(object, side.with[name]))
 			if err != nil {
-				return "", fmt.Errorf("cannot print what %s was rendered to: %w", r.Object, err)
+				return "", fmt.Errorf("cannot print the rendered objects of %s: %w", r.Object, err)
 			}
 			files[i][r.fileName("manifests/"+name+".yaml")] = text
 		}

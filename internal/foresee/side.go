@@ -300,7 +300,7 @@ func (s *Side) valuesOf(r *Release, adm *admission.Admitted) {
 		r.Fact.Values = digest
 	}
 	for _, text := range absent {
-		r.Fact.Assumed = append(r.Fact.Assumed, text+": what it holds is taken as unchanged")
+		r.Fact.Assumed = append(r.Fact.Assumed, text+": its content is assumed to be unchanged")
 	}
 }
 

@@ -105,7 +105,7 @@ func (b *build) copy(op swv1.CopyOperation) error {
 		err = b.copyPath(o)
 	}
 	if err == nil && len(op.Exclude) > 0 && o.hits == 0 {
-		b.doubt("nothing that is copied matches exclude", "copy", b.op, "exclude")
+		b.doubt("no copied file matches exclude", "copy", b.op, "exclude")
 	}
 	return err
 }
@@ -376,7 +376,7 @@ func doubtsOf(op swv1.CopyOperation, rendered bool) []string {
 	_, pattern, _ := splitFrom(op.From)
 	var list []string
 	if strings.ContainsAny(pattern, "{}") && !rendered {
-		list = append(list, fmt.Sprintf("'%s': braces are no pattern: they stand for themselves", pattern))
+		list = append(list, fmt.Sprintf("'%s': braces are not a pattern: they have no special meaning", pattern))
 	}
 	if op.Strategy == swv1.ExtractStrategy || !hasGlob(pattern) {
 		return list
@@ -386,10 +386,10 @@ func doubtsOf(op swv1.CopyOperation, rendered bool) []string {
 	if all && !hasGlob(prefix) {
 		inner = prefix
 	} else if to := strings.Trim(strings.TrimPrefix(op.To, "@artifact"), "/"); strings.Contains(pattern, "/") && to != "" {
-		list = append(list, fmt.Sprintf("'%s' keeps the whole path: a file lands in %s/%s", pattern, to, path.Dir(pattern)))
+		list = append(list, fmt.Sprintf("'%s' keeps the whole path: a file is copied to %s/%s", pattern, to, path.Dir(pattern)))
 	}
 	if pattern != "**" && strings.Contains(inner, "**") {
-		list = append(list, fmt.Sprintf("'%s': ** stands for one directory here, like *", pattern))
+		list = append(list, fmt.Sprintf("'%s': ** matches one directory here, like *", pattern))
 	}
 	return list
 }

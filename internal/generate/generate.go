@@ -103,7 +103,7 @@ func Doubts(spec *swv1.ArtifactGeneratorSpec) []Doubt {
 			list = append(list, Doubt{at("originRevision"), fmt.Sprintf("no source has the alias '%s': source-watcher does not notice, and sets no origin revision", alias)})
 		}
 		if known(a.Name) {
-			list = append(list, Doubt{at("name"), fmt.Sprintf("'%s' is the alias of a source too: the artifact holds all of that source", a.Name)})
+			list = append(list, Doubt{at("name"), fmt.Sprintf("'%s' is the alias of a source too: the artifact contains all of that source", a.Name)})
 		}
 		for j, op := range a.Copy {
 			for _, text := range doubtsOf(op, spec.PathPattern != "") {
@@ -158,6 +158,6 @@ func (b *build) drop() {
 		if more := len(dropped) - 1; more > 0 {
 			files += fmt.Sprintf(" and %d more", more)
 		}
-		b.doubt("no artifact holds "+files+": images, archives, and files of version control, CI and SOPS are left out", "copy")
+		b.doubt("artifacts do not contain "+files+": images, archives, and files of version control, CI and SOPS are left out", "copy")
 	}
 }

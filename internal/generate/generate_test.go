@@ -102,7 +102,7 @@ func TestCopy(t *testing.T) {
 		{"or one that is there", op("@a/configs", "@artifact/") + op("@a/top.yaml", "@artifact/configs"), "configs/sub/y.yaml configs/top.yaml configs/x.yaml", ""},
 		{"G7 a pattern keeps the path", op("@a/configs/*.yaml", "@artifact/apps/"), "apps/configs/x.yaml", "keeps the whole path"},
 		{"G7 but not with two asterisks at its end", op("@a/configs/**", "@artifact/apps/"), "apps/sub/y.yaml apps/x.yaml", ""},
-		{"G8 two asterisks are one directory", op("@a/**/*.yaml", "@artifact/"), "configs/x.yaml d/x.yaml", "stands for one directory"},
+		{"G8 two asterisks are one directory", op("@a/**/*.yaml", "@artifact/"), "configs/x.yaml d/x.yaml", "matches one directory"},
 		{"exclude by name", op("@a/d/**", "@artifact/", `exclude: ["*.md"]`), "e/y.yaml x.yaml", ""},
 		{"exclude by path", op("@a/d/**", "@artifact/", `exclude: ["d/e/**"]`), "x.yaml", ""},
 		{"exclude below the pattern", op("@a/d/**", "@artifact/", `exclude: ["e"]`), "x.yaml", ""},

@@ -129,7 +129,7 @@ func (b *build) extract(o *operation, name string, f File) error {
 		}
 		h, err := tr.Next()
 		if stream.N <= 0 {
-			return fail(fmt.Errorf("more than %d MiB come out of it", maxExtracted>>20))
+			return fail(fmt.Errorf("it unpacks to more than %d MiB", maxExtracted>>20))
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -153,11 +153,11 @@ func (b *build) entry(o *operation, h *tar.Header, r io.Reader, stream *io.Limit
 	case h.Typeflag == tar.TypeDir:
 		return b.out.AddDir(path.Join(o.to, to))
 	case h.Typeflag != tar.TypeReg:
-		return fmt.Errorf("%q is no regular file", h.Name)
+		return fmt.Errorf("%q is not a regular file", h.Name)
 	}
 	data, err := io.ReadAll(io.LimitReader(r, *left+1))
 	if *left -= int64(len(data)); stream.N <= 0 || *left < 0 {
-		return fmt.Errorf("more than %d MiB come out of it", maxExtracted>>20)
+		return fmt.Errorf("it unpacks to more than %d MiB", maxExtracted>>20)
 	}
 	if err != nil {
 		return fmt.Errorf("tar error: %w", err)

@@ -92,7 +92,7 @@ func Find(ctx context.Context, o Options) (*Tool, error) {
 	major, ok := majorOf(t.Version)
 	switch {
 	case err != nil:
-		return nil, unknown(path, "it does not say its version: "+err.Error())
+		return nil, unknown(path, "it does not report its version: "+err.Error())
 	case !ok:
 		return nil, unknown(path, "it does not answer as helm does")
 	case major != 3 && major != 4:
@@ -179,7 +179,7 @@ func (t *Tool) Template(ctx context.Context, r Release) (manifests []byte, err e
 type LimitError struct{ finding.Problem }
 
 func limitError(format string, args ...any) error {
-	return &LimitError{finding.Problem{Text: "helm was ended: " + fmt.Sprintf(format, args...), Advice: finding.HelmLimits}}
+	return &LimitError{finding.Problem{Text: "helm was stopped: " + fmt.Sprintf(format, args...), Advice: finding.HelmLimits}}
 }
 
 // run runs helm once.

@@ -100,7 +100,7 @@ func TestEnded(t *testing.T) {
 		tool, program := scripted(t, script, limits)
 		var ended *helm.LimitError
 		out, err := tool.Template(t.Context(), helm.Release{Name: "a", Namespace: "a", Chart: program})
-		if limited := errors.As(err, &ended); err == nil || limited != (want != "") || limited && !strings.Contains(strings.TrimPrefix(ended.Text, "helm was ended: "), want) {
+		if limited := errors.As(err, &ended); err == nil || limited != (want != "") || limited && !strings.Contains(strings.TrimPrefix(ended.Text, "helm was stopped: "), want) {
 			t.Errorf("%s: %q, %v", script, out, err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestRefusedPrograms(t *testing.T) {
 	}
 	for script, want := range map[string]string{
 		"echo v2.17.0": "its version is v2.17.0", "echo v5.0.0": "its version is v5.0.0", "echo hello": "it does not answer as helm does", "echo v3": "it does not answer as helm does",
-		"echo v3.18.4 x": "it does not answer as helm does", "exit 1": "it does not say its version: exit status 1",
+		"echo v3.18.4 x": "it does not answer as helm does", "exit 1": "it does not report its version: exit status 1",
 		"echo v3.18": "", "echo v4.0.0-rc.1+g123": "",
 	} {
 		if err := os.WriteFile(at, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {

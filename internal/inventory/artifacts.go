@@ -128,7 +128,7 @@ func (inv *Inventory) Clash(namespace, name string) error {
 	for _, m := range makers {
 		names = append(names, fmt.Sprintf("%s at %s", m, m.Pos))
 	}
-	return errors.New("ExternalArtifact " + namespace + "/" + name + " is made by " + strings.Join(names, " and ") + ": each overwrites what the other made")
+	return errors.New("ExternalArtifact " + namespace + "/" + name + " is made by " + strings.Join(names, " and ") + ": each overwrites the other")
 }
 
 // ClashOf returns an error if another generator makes one of a generator's artifacts.

@@ -292,8 +292,8 @@ func (d *derivation) clash(makers []*manifest.Object) error {
 	slices.Sort(places)
 	return &finding.Problem{
 		Code: finding.ChartClash, Field: []any{"metadata", "name"},
-		Text:   fmt.Sprintf("HelmChart %s/%s comes from %s: only one of them can have it", d.key.Namespace, d.key.Name, strings.Join(names, " and ")),
-		Advice: "the HelmChart of a HelmRelease is called NAMESPACE-NAME and lies beside its source: rename one of " + strings.Join(places, " and "),
+		Text:   fmt.Sprintf("HelmChart %s/%s is defined by %s: only one can own it", d.key.Namespace, d.key.Name, strings.Join(names, " and ")),
+		Advice: "the HelmChart of a HelmRelease is called NAMESPACE-NAME and is in the namespace of its source: rename one of " + strings.Join(places, " and "),
 	}
 }
 

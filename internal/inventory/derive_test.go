@@ -164,12 +164,12 @@ func TestDerivedClashes(t *testing.T) {
 		want       []string // errors by release
 	}{
 		{"case R10", release("a-b", "c", far) + release("a", "b-c", far), []string{"HelmRelease a-b/c", "HelmRelease a/b-c"},
-			[]string{"HelmChart flux-system/a-b-c comes from HelmRelease a-b/c and HelmRelease a/b-c: only one of them can have it",
-				"HelmChart flux-system/a-b-c comes from HelmRelease a-b/c and HelmRelease a/b-c: only one of them can have it"}},
+			[]string{"HelmChart flux-system/a-b-c is defined by HelmRelease a-b/c and HelmRelease a/b-c: only one can own it",
+				"HelmChart flux-system/a-b-c is defined by HelmRelease a-b/c and HelmRelease a/b-c: only one can own it"}},
 		{"not in other namespaces", release("a-b", "c", template) + release("a", "b-c", template),
 			[]string{"HelmChart a-b/a-b-c", "HelmRelease a-b/c", "HelmChart a/a-b-c", "HelmRelease a/b-c"}, []string{"", ""}},
 		{"written by hand", release("a", "b-c", far) + fmt.Sprintf(hand, ""), []string{"HelmRelease a/b-c", "HelmChart flux-system/a-b-c"},
-			[]string{"HelmChart flux-system/a-b-c comes from HelmChart flux-system/a-b-c and HelmRelease a/b-c: only one of them can have it"}},
+			[]string{"HelmChart flux-system/a-b-c is defined by HelmChart flux-system/a-b-c and HelmRelease a/b-c: only one can own it"}},
 		{"read from a cluster", release("a", "b-c", far) +
 			fmt.Sprintf(hand, ", labels: {helm.toolkit.fluxcd.io/name: b-c, helm.toolkit.fluxcd.io/namespace: a}"),
 			[]string{"HelmChart flux-system/a-b-c", "HelmRelease a/b-c"}, []string{""}},

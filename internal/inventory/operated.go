@@ -160,7 +160,7 @@ func longName(name string, given bool) error {
 	}
 	return &finding.Problem{
 		Code: finding.RefusedName, Field: field, Advice: "set spec.releaseName",
-		Text: fmt.Sprintf("the release name '%s' has %d characters, Helm takes %d", name, len(name), maxReleaseName),
+		Text: fmt.Sprintf("the release name '%s' has %d characters, Helm accepts %d", name, len(name), maxReleaseName),
 	}
 }
 

@@ -62,7 +62,7 @@ func (inv *Inventory) OperatedParts(hr *operator.HelmRelease, r OperatedReaders)
 		default:
 			return nil, &finding.Problem{
 				Code: finding.InvalidValues, Field: []any{"spec", "valuesFrom", i},
-				Text: fmt.Sprintf("spec.valuesFrom[%d] names nothing: the operator passes over it", i),
+				Text: fmt.Sprintf("spec.valuesFrom[%d] names no source: the operator ignores it", i),
 			}
 		}
 	}

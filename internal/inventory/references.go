@@ -30,7 +30,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // Hint returns the reason why an object of the input is not used.
 func (e *UnavailableError) Hint() string {
 	if duplicate, ok := errors.AsType[*manifest.DuplicateError](e.Err); ok {
-		return duplicate.Error() + ": none of them is used"
+		return duplicate.Error() + ": no definition is used"
 	}
 	return ""
 }
@@ -83,7 +83,7 @@ func (inv *Inventory) ReleaseSource(obj *manifest.Object, hr *helmv2.HelmRelease
 func (inv *Inventory) madeChart(obj *manifest.Object) (*admission.Admitted, error) {
 	d := inv.Derivations().Of[obj]
 	if d == nil { // the object is not in the input
-		return nil, errors.New("only a HelmRelease of the input has a HelmChart")
+		return nil, errors.New("a HelmRelease that is not in the input has no HelmChart")
 	}
 	if d.Err != nil {
 		return nil, d.Err
@@ -96,7 +96,7 @@ func closedGate(namespace, name string) error {
 	return &finding.Problem{
 		Code: finding.ForbiddenReference, Field: []any{"spec", "chartRef", "kind"},
 		Text: fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, namespace, name),
-		Advice: "no ArtifactGenerator of the input makes it: add the file that contains one with -f, or name a directory in its place with " +
+		Advice: "no ArtifactGenerator in the input creates it: add the file that contains one with -f, or replace it by a directory with " +
 			finding.StandIn(externalArtifact, namespace, name),
 	}
 }

@@ -105,11 +105,11 @@ func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, 
 		return true, nil
 	}
 	if len(o.Names) == 0 || slices.Contains(o.Names, "-") {
-		return false, wrong(errors.New("it chooses the files"), "name directories with -f")
+		return false, wrong(errors.New("it selects the files"), "name directories with -f")
 	}
 	top, ok := git.Top(o.Names[0])
 	if !ok {
-		return false, wrong(fmt.Errorf("%s is in no Git repository", o.Names[0]), "")
+		return false, wrong(fmt.Errorf("%s is not in a Git repository", o.Names[0]), "")
 	}
 	changed, gone, err := git.ChangedSince(ctx, top, revision, l.Getenv)
 	if missing, ok := errors.AsType[*git.RevisionError](err); ok {
@@ -125,7 +125,7 @@ func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, 
 		}
 	}
 	if len(wide) > 0 {
-		l.Console.Info(console.Subject{}, fmt.Sprintf("everything named is taken: since %s these files were removed, or say what is ignored: %s", revision, console.Few(wide)))
+		l.Console.Info(console.Subject{}, fmt.Sprintf("all objects are selected: since %s, files were removed or ignore rules changed: %s", revision, console.Few(wide)))
 		return true, nil
 	}
 	if len(changed) == 0 {

@@ -96,7 +96,7 @@ func (d *Distribution) hint(v admission.FluxVersion, s admission.Serving) string
 	case d.given:
 		return upgrade
 	}
-	return fmt.Sprintf("%s, or say %s %s if that is what the cluster runs", upgrade, d.option, s.Fits)
+	return fmt.Sprintf("%s, or set %s %s if the cluster runs that version", upgrade, d.option, s.Fits)
 }
 
 // refuse returns an error for an object that the given version of Flux does not serve. Without a given version, a fetch does not

@@ -107,12 +107,12 @@ func (in *Input) Kinds() string {
 		}
 	}
 	if len(kinds) == 0 {
-		return "the input holds no Flux objects"
+		return "the input contains no Flux objects"
 	}
 	for i, kind := range kinds {
 		kinds[i] = fmt.Sprintf("%d %s", counts[kind], kind)
 	}
-	return "the input holds " + strings.Join(kinds, ", ")
+	return "the input contains " + strings.Join(kinds, ", ")
 }
 
 // maxSources is the limit of sources in a chain: a HelmRelease has

@@ -19,10 +19,10 @@ type NoObjectError struct {
 
 func (e *NoObjectError) Error() string {
 	if e.Inputs == nil {
-		return e.Selector.Text + ": nothing is recorded of such an object"
+		return e.Selector.Text + ": no such object is recorded"
 	}
 	if slices.ContainsFunc(e.Inputs, func(in *Input) bool { return in.Code == exit.Usage || len(in.unusable) > 0 }) {
-		return e.Selector.Text + ": no such object in what could be read of the input"
+		return e.Selector.Text + ": no such object in the readable part of the input"
 	}
 	return e.Selector.Text + ": no such object in the input"
 }

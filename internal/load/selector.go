@@ -51,7 +51,7 @@ func (s Selector) Ambiguous(objects []*manifest.Object) error {
 	_, rest, _ := strings.Cut(s.Text, "/")
 	return &exit.UsageError{
 		Err:    fmt.Errorf("%s is of several API groups in the input", s.Text),
-		Advice: "name the one that is meant: " + strings.Join(called, "/"+rest+" or ") + "/" + rest,
+		Advice: "name the API group: " + strings.Join(called, "/"+rest+" or ") + "/" + rest,
 	}
 }
 
@@ -69,7 +69,7 @@ func ParseSelector(text string) (Selector, error) {
 		}
 	case 3:
 		if !s.setKind(parts[0]) {
-			return s, exit.Usagef("%q: %q is no kind that helmsrc knows", text, parts[0])
+			return s, exit.Usagef("%q: %q is not a kind that helmsrc supports", text, parts[0])
 		}
 		s.Namespace = parts[1]
 	default:

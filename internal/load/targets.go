@@ -150,7 +150,7 @@ func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconci
 		return targets
 	}
 	for _, adm := range home {
-		line := fmt.Sprintf("%s: left out: the Secret with its login is in the cluster alone, and nothing here is made of it", adm.Object)
+		line := fmt.Sprintf("%s: left out: the Secret with its login exists only in the cluster, and no selected object depends on the source", adm.Object)
 		if in.once(line) {
 			l.Console.Info(console.Subject{}, line)
 		}

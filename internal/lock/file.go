@@ -100,7 +100,7 @@ func Read(content []byte) (*Lock, error) {
 	}
 	if line := conflict(content); line != 0 {
 		return nil, &Error{Line: line, Msg: "the lock file has a conflict marker",
-			Hint: "take either side, then run helmsrc lock: it keeps what fits and pins the rest"}
+			Hint: "choose either side, then run helmsrc lock: it keeps matching entries and resolves the other objects"}
 	}
 	if bound.Values(content) > maxValues {
 		return nil, &Error{Msg: fmt.Sprintf("the lock file has more than %d values", maxValues), Hint: restore}
@@ -112,7 +112,7 @@ func Read(content []byte) (*Lock, error) {
 	if !bytes.HasPrefix(content, []byte(unended)) {
 		whole := false
 		if rest, whole = bytes.CutSuffix(rest, []byte(end)); !whole && !bytes.HasSuffix(head.bytes, []byte(end)) {
-			return nil, &Error{Msg: fmt.Sprintf("the lock file is cut off: it does not end with %q", strings.TrimSpace(end)), Hint: restore}
+			return nil, &Error{Msg: fmt.Sprintf("the lock file is truncated: it does not end with %q", strings.TrimSpace(end)), Hint: restore}
 		}
 	}
 	l := New()
@@ -191,7 +191,7 @@ func (t text) check() error {
 		return err
 	}
 	if len(root.Entries) > 0 {
-		return &Error{Msg: "the lock file is not laid out as helmsrc writes it", Hint: restore}
+		return &Error{Msg: "the lock file does not have the layout that helmsrc writes", Hint: restore}
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (t text) entry() (*Entry, error) {
 		return nil, err
 	}
 	if len(list) != 1 || t.aliased() {
-		return nil, &Error{Line: t.line, Msg: "the lock file is not laid out as helmsrc writes it", Hint: restore}
+		return nil, &Error{Line: t.line, Msg: "the lock file does not have the layout that helmsrc writes", Hint: restore}
 	}
 	e := &list[0].Entry
 	if problem := e.problem(); problem != "" {
@@ -344,10 +344,10 @@ func (e *Entry) unpinned() string {
 			return "it has no manifestDigest or no layerDigest"
 		}
 	case !revisions().MatchString(e.Revision):
-		return "its revision is no commit and no digest"
+		return "its revision is neither a commit nor a digest"
 	case e.SourceKind == "OCIRepository" && kind == e.SourceKind:
 		if e.ManifestDigest == "" || !strings.HasSuffix(e.Revision, e.ManifestDigest) {
-			return "its revision is not that of its manifestDigest"
+			return "its revision does not match its manifestDigest"
 		}
 	}
 	return ""
@@ -370,7 +370,7 @@ func (e *Entry) problem() string {
 	}
 	for _, d := range check {
 		if d.Now != "" && !digests().MatchString(d.Now) {
-			return fmt.Sprintf("%s of %s is no digest in sha256, sha384 or sha512", d.Field, e.Key())
+			return fmt.Sprintf("%s of %s is not a digest in sha256, sha384 or sha512", d.Field, e.Key())
 		}
 	}
 	if missing := e.unpinned(); missing != "" {
@@ -379,10 +379,10 @@ func (e *Entry) problem() string {
 	for _, d := range urls {
 		u, err := url.Parse(d.Now)
 		if err != nil {
-			return fmt.Sprintf("%s of %s is no URL", d.Field, e.Key())
+			return fmt.Sprintf("%s of %s is not a URL", d.Field, e.Key())
 		}
 		if _, password := u.User.Password(); password {
-			return fmt.Sprintf("%s of %s holds a password", d.Field, e.Key())
+			return fmt.Sprintf("%s of %s contains a password", d.Field, e.Key())
 		}
 	}
 	return ""

@@ -287,8 +287,8 @@ func (l *Locking) finish(ctx context.Context) error {
 		for _, e := range gone {
 			l.failed++
 			l.Code = exit.Worst(l.Code, exit.Drift)
-			text := fmt.Sprintf("%s: the entry of %s is of no object any more", l.name(), e.Key())
-			l.w.Console.ReportAs(validate.New(nil, finding.NotLocked, text, "'helmsrc lock' with the same input drops it", manifest.Excerpt{}), console.Presentation{})
+			text := fmt.Sprintf("%s: the entry of %s is for an object that no longer exists", l.name(), e.Key())
+			l.w.Console.ReportAs(validate.New(nil, finding.NotLocked, text, "'helmsrc lock' with the same input removes it", manifest.Excerpt{}), console.Presentation{})
 		}
 		l.Summary = fmt.Sprintf("%d locked, %d out of date", l.kept, l.failed)
 		return nil

@@ -65,7 +65,7 @@ func (e *DuplicateError) Hint() string {
 	if len(slices.Compact(slices.Clone(e.built))) < 2 {
 		return e.last.PartHint()
 	}
-	return "leave it out of one of them, or, if they belong to different clusters, name the directory of one with -f"
+	return "remove one definition, or, if they belong to different clusters, name the directory of one cluster with -f"
 }
 
 // Excerpt returns the line with the name of the last definition.

@@ -105,7 +105,7 @@ func (s *Set) suggestion(index *index, k key) (text, namespace string) {
 		}
 	}
 	if i := slices.IndexFunc(s.broken, func(f brokenFile) bool { return f.text == nil }); i >= 0 {
-		return "it may be in what cannot be read: " + s.broken[i].err.Error(), ""
+		return "it may be in a file that cannot be read: " + s.broken[i].err.Error(), ""
 	}
 	if s.unread {
 		return fmt.Sprintf("only the first %d manifests of the directories to look in were read", maxSurroundings), ""

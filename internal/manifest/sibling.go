@@ -48,7 +48,7 @@ func (s *Set) find(k key, in func(*Set) map[key][]*Object) (*Object, error) {
 	}
 	missing := &NotFoundError{Group: k.group, Kind: k.kind, Namespace: k.namespace, Name: k.name}
 	if generator != nil {
-		missing.InCluster, missing.known = true, fmt.Sprintf("%s at %s makes it, in the cluster only", generator, generator.Pos)
+		missing.InCluster, missing.known = true, fmt.Sprintf("%s at %s creates it, in the cluster only", generator, generator.Pos)
 	} else {
 		index := s.index()
 		i, named := index.files[k.name]

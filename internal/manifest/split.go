@@ -27,7 +27,7 @@ func decodeText(file string, data []byte) ([]byte, error) {
 		data = bytes.TrimPrefix(data, bomUTF8)
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
-		return nil, &ParseError{Pos: offsetPos(file, data, i), Msg: "not a text file: it holds a NUL byte"}
+		return nil, &ParseError{Pos: offsetPos(file, data, i), Msg: "not a text file: it contains a NUL byte"}
 	}
 	if i := invalidUTF8(data); i >= 0 {
 		return nil, &ParseError{Pos: offsetPos(file, data, i), Msg: "not a text file: it is neither UTF-8 nor UTF-16"}

@@ -58,7 +58,7 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 			return stumble{}, false
 		}
 		s.column += len([]rune(bare[:length]))
-		s.message, s.hint = "the value ends with its closing quote, and more follows it", "put all of the value in quotes, or none of it"
+		s.message, s.hint = "the value ends with its closing quote, and more text follows", "put all of the value in quotes, or none of it"
 	default:
 		if strings.ContainsRune("[{!&*?#,-]}", rune(sign)) || !strings.Contains(bare, ": ") {
 			return stumble{}, false
@@ -89,17 +89,17 @@ func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
 		if !wordOf().MatchString(name) {
 			return s, true
 		}
-		s.message += ", and no anchor &" + name + " stands before it"
+		s.message += ", and there is no anchor &" + name + " before it"
 		if strings.HasSuffix(strings.TrimRight(text[:at[2]], " \t"), "<<:") {
-			s.hint = "write the anchor in front of what is to be merged, in this document"
+			s.hint = "write the anchor before the value to merge, in this document"
 		}
 		anchors := anchorsOf(before)
 		near, ok := finding.Nearest(name, anchors)
 		switch {
 		case hasAnchor(d.text, name):
-			s.message, s.hint = "the anchor &"+name+" stands after this alias, not before it", "move the anchor above the alias"
+			s.message, s.hint = "the anchor &"+name+" is after this alias, not before it", "move the anchor above the alias"
 		case hasAnchor(d.whole, name):
-			s.message, s.hint = "the anchor that this alias names is in another document: anchors end at ---", "write the anchor or the value in this document, too"
+			s.message, s.hint = "the anchor that this alias names is in another document: anchors end at ---", "write the anchor or the value in this document"
 		case ok:
 			s.hint = "did you mean *" + near + "? Else " + s.hint
 		case len(anchors) > 0:

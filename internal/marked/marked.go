@@ -67,7 +67,7 @@ func Any(data []byte) bool { return bytes.Contains(data, []byte(policy.Key)) }
 
 var (
 	errSealed    = errors.New("SOPS keeps a checksum of the whole document: edit it with sops, or encrypt it with mac_only_encrypted")
-	errMisplaced = errors.New("the marker has no effect here: it has to stand behind a scalar, on the same line")
+	errMisplaced = errors.New("the marker has no effect here: it must follow a scalar on the same line")
 )
 
 // Fields returns the scalars of a document that have a marker, in the order of the text. The marker is in the comment after

@@ -57,7 +57,7 @@ type Conflict struct {
 }
 
 func (c *Conflict) String() string {
-	return fmt.Sprintf("%s and %s hold it with other bytes: %s", c.A, c.B, c.What)
+	return fmt.Sprintf("it differs between %s and %s: %s", c.A, c.B, c.What)
 }
 
 // An AlteredError reports that an artifact or a record was altered.
@@ -254,7 +254,7 @@ func difference(a, b holding) string {
 	case a.record.Chart != b.record.Chart:
 		return fmt.Sprintf("chart %s %s, chart %s %s", a.record.Chart.Name, a.record.Chart.Version, b.record.Chart.Name, b.record.Chart.Version)
 	case !bytes.Equal(a.record.Object, b.record.Object):
-		return "the object has another spec or metadata"
+		return "the spec or metadata of the object differs"
 	}
 	return ""
 }
@@ -361,7 +361,7 @@ func (j *joining) store(key store.Key, h holding) (err error) {
 		what = fmt.Sprintf("it has %d bytes, not %d", n, h.artifact.Size)
 	}
 	if what != "" {
-		return &AlteredError{fmt.Errorf("%s: the artifact %s is not the one that was stored: %s", h.in.Name, h.artifact.Path, what)}
+		return &AlteredError{fmt.Errorf("%s: the artifact %s was altered: %s", h.in.Name, h.artifact.Path, what)}
 	}
 	_, err = p.Commit(path.Base(h.artifact.Path), "")
 	return err

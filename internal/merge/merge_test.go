@@ -75,7 +75,7 @@ func TestJoin(t *testing.T) {
 		{"equal", chart, side{"x", "", early}, side{"x", "", late}, "x", "", false},
 		{"one failed", chart, side{"x", "", early}, side{"", "HS221", late}, "x", "", false},
 		{"both failed", chart, side{"", "HS221", early}, side{"", "HS222", late}, "", "", false},
-		{"other bytes", chart, side{"x", "", early}, side{"y", "", late}, "", "with other bytes", false},
+		{"other bytes", chart, side{"x", "", early}, side{"y", "", late}, "", "it differs between", false},
 		{"without artifact", chart, side{"x", "", early}, side{"", "", late}, "", "artifact none (none)", false},
 		{"a release", release, side{"", "HS221", early}, side{"", "HS221", late}, "", "", false},
 		{"a source that moved", repository, side{"x", "", early}, side{"y", "", late}, "y", "", true},

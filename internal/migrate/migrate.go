@@ -211,7 +211,7 @@ func (t *draft) step(changes ...change) error {
 	return err
 }
 
-var errSeveral = errors.New("it holds several documents")
+var errSeveral = errors.New("it contains several documents")
 
 // edited returns a text with changes. Each change is applied to the result of the change before it: two changes next to each
 // other in one line cannot be made in one step.
@@ -314,11 +314,11 @@ func (t *draft) fixed(o *Object, paths ...[]string) string {
 	case marked.Sealed(t.document.Root):
 		return sealedText
 	case t.head.Name != o.Name:
-		return fmt.Sprintf("the document names it %q: %s makes it, edit it there", t.head.Name, o.generator())
+		return fmt.Sprintf("the document names it %q: %s creates it, edit it there", t.head.Name, o.generator())
 	}
 	for _, path := range paths {
 		if !t.asWritten(o, path...) {
-			return fmt.Sprintf("what is applied differs in %s from what stands there: %s changes it, edit it there", strings.Join(path, "."), o.generator())
+			return fmt.Sprintf("the applied object differs in %s: %s changes it, edit it there", strings.Join(path, "."), o.generator())
 		}
 	}
 	return ""

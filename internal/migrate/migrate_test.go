@@ -82,16 +82,16 @@ func TestVersionsRefused(t *testing.T) {
 			"apiVersion: image.toolkit.fluxcd.io/v1beta2\nkind: ImageUpdateAutomation\nmetadata: {name: a}\nspec: {git: {commit: {messageTemplate: '{{ .Updated }}'}}}\n",
 			"neither .Updated nor .ImageResult",
 		},
-		{"an unknown kind", "apiVersion: new.toolkit.fluxcd.io/v1\nkind: New\nmetadata: {name: a}\nspec: {}\n", "it is not known here what changed"},
+		{"an unknown kind", "apiVersion: new.toolkit.fluxcd.io/v1\nkind: New\nmetadata: {name: a}\nspec: {}\n", "the changes between the versions are not known"},
 		{
 			"values files that are no list of texts",
 			"apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: HelmChart\nmetadata: {name: a}\nspec: {valuesFile: a.yaml, valuesFiles: [{}]}\n",
-			"valuesFiles is no list of texts",
+			"valuesFiles is not a list of strings",
 		},
 		{
 			"a values file that is no text",
 			"apiVersion: source.toolkit.fluxcd.io/v1beta2\nkind: HelmChart\nmetadata: {name: a}\nspec: {valuesFile: {}}\n",
-			"valuesFile is no text",
+			"valuesFile is not a string",
 		},
 		{
 			"what SOPS has sealed",
@@ -149,7 +149,7 @@ spec: {type: OCI, url: oci://x}
 	if strings.Contains(got, "accessFrom") || strings.Contains(got, "valuesFile:") || strings.Index(got, "first.yaml") > strings.Index(got, "second.yaml") {
 		t.Errorf("got\n%s", got)
 	}
-	if lost := texts(result.Lost); lost != "a: spec.accessFrom is left out: Flux ignores it, and the current API has none" {
+	if lost := texts(result.Lost); lost != "a: spec.accessFrom is left out: Flux ignores it, and the current API does not have it" {
 		t.Errorf("lost %q", lost)
 	}
 	for old, want := range map[string]string{"OCI": "oci", "Default": "default", "oci": "oci"} {
@@ -208,11 +208,11 @@ func TestSourcesRefused(t *testing.T) {
 			name: "an older Flux", change: func(in *Input) { in.Served = func(string, string) bool { return false } },
 			want: "app: its chart stays in HelmRepository apps/repo: the Flux of the input has no spec.chartRef for OCIRepositories (upgrade Flux to 2.3 or later first)",
 		},
-		{name: "values files", old: "chart: podinfo", new: "chart: podinfo\n      valuesFiles: [a.yaml]", want: "with spec.chartRef there are no values files"},
-		{name: "a template that an alias may repeat", old: "chart:\n", new: "chart: &chart\n", want: "its chart stays in HelmRepository apps/repo: chart has an anchor that others may refer to"},
-		{name: "a repository that an alias may repeat", old: "type: oci", new: "type: &type oci", want: "its chart stays in HelmRepository apps/repo: all.yaml:1: type has an anchor that others may refer to"},
+		{name: "values files", old: "chart: podinfo", new: "chart: podinfo\n      valuesFiles: [a.yaml]", want: "with spec.chartRef, values files of the chart cannot be used"},
+		{name: "a template that an alias may repeat", old: "chart:\n", new: "chart: &chart\n", want: "its chart stays in HelmRepository apps/repo: chart has an anchor that aliases may refer to"},
+		{name: "a repository that an alias may repeat", old: "type: oci", new: "type: &type oci", want: "its chart stays in HelmRepository apps/repo: all.yaml:1: type has an anchor that aliases may refer to"},
 		{name: "a suspended repository", old: "type: oci", new: "type: oci\n  suspend: true", want: "the repository is suspended"},
-		{name: "a variable", old: "6.5.0+build", new: "${version}", want: "a variable decides about it"},
+		{name: "a variable", old: "6.5.0+build", new: "${version}", want: "it depends on a variable"},
 		{
 			name: "a Secret of another type", old: "type: oci", new: "type: oci\n  secretRef: {name: login}",
 			change: func(in *Input) { in.SecretType = func(string, string) string { return "Opaque" } },
@@ -228,7 +228,7 @@ func TestSourcesRefused(t *testing.T) {
 		{
 			name:   "a release that a patch changes",
 			change: func(in *Input) { in.Objects[1].Content["spec"].(map[string]any)["interval"] = "7m" },
-			want:   "what is applied differs in spec.interval from what stands there: a kustomization, a variable or an alias changes it, edit it there",
+			want:   "the applied object differs in spec.interval: a kustomization, a variable or an alias changes it, edit it there",
 		},
 		{
 			name: "a release in a list", change: func(in *Input) {
@@ -243,7 +243,7 @@ func TestSourcesRefused(t *testing.T) {
 		{
 			name:   "a repository that a patch changes",
 			change: func(in *Input) { in.Objects[0].Content["spec"].(map[string]any)["interval"] = "7m" },
-			want:   "all.yaml:1: what is applied differs in spec from what stands there",
+			want:   "all.yaml:1: the applied object differs in spec",
 		},
 		{
 			name: "a release of another source elsewhere", change: func(in *Input) {
@@ -258,7 +258,7 @@ func TestSourcesRefused(t *testing.T) {
 			change: func(in *Input) {
 				in.Objects[1].Name, in.Objects[1].By = "prefix-app", "apps/kustomization.yaml"
 			},
-			want: `the document names it "app": apps/kustomization.yaml makes it, edit it there`,
+			want: `the document names it "app": apps/kustomization.yaml creates it, edit it there`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -405,7 +405,7 @@ func TestSourcesIndexed(t *testing.T) {
 	in := inputOf(t, strings.Replace(indexed, "PASS", "  passCredentials: true\n", 1))
 	in.Registry = func(ID) string { return "oci://registry.test/charts/podinfo" }
 	in.SecretType = func(string, string) string { return "Opaque" }
-	wantRefusal(t, Plan(in), "Secret apps/login is of type Opaque, and an OCIRepository takes no other than kubernetes.io/dockerconfigjson (create it again")
+	wantRefusal(t, Plan(in), "Secret apps/login is of type Opaque, but an OCIRepository accepts only kubernetes.io/dockerconfigjson (create it again")
 	in.Registry = func(ID) string { return "" }
 	if result := Plan(in); len(result.Files)+len(result.Refused) > 0 {
 		t.Errorf("no registry: %+v, refused %q", result.Files, texts(result.Refused))
@@ -425,35 +425,35 @@ func TestOperatedRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, text, want string }{
 		{"no chart", operatedRelease("{}", ""), "spec.chart has neither git and path, nor repository, name and version"},
-		{"no spec", "apiVersion: helm.fluxcd.io/v1\nkind: HelmRelease\nmetadata: {name: app, namespace: apps}\n", "its spec is no mapping"},
-		{"values that are no mapping", operatedRelease(published, "  values: [a]\n"), "spec.values is no mapping"},
-		{"a variable", operatedRelease("{repository: 'https://${host}', name: podinfo, version: 6.5.0}", ""), "a variable decides about spec.chart"},
+		{"no spec", "apiVersion: helm.fluxcd.io/v1\nkind: HelmRelease\nmetadata: {name: app, namespace: apps}\n", "its spec is not a mapping"},
+		{"values that are no mapping", operatedRelease(published, "  values: [a]\n"), "spec.values is not a mapping"},
+		{"a variable", operatedRelease("{repository: 'https://${host}', name: podinfo, version: 6.5.0}", ""), "spec.chart depends on a variable"},
 		{
 			"a file of the chart",
 			operatedRelease(published, "  valuesFrom:\n  - chartFileRef: {path: a.yaml}\n"),
-			"spec.valuesFrom[0].chartFileRef has another place in the order of v2 (name the file in spec.chart.spec.valuesFiles",
+			"spec.valuesFrom[0].chartFileRef has another precedence in v2 (name the file in spec.chart.spec.valuesFiles",
 		},
 		{
 			"values from a URL", operatedRelease(published, "  valuesFrom:\n  - externalSourceRef: {url: 'https://x'}\n"),
 			"helm-controller reads no values from a URL (put the file into a ConfigMap)",
 		},
-		{"values from nothing", operatedRelease(published, "  valuesFrom:\n  - {}\n"), "spec.valuesFrom[0] names nothing"},
+		{"values from nothing", operatedRelease(published, "  valuesFrom:\n  - {}\n"), "spec.valuesFrom[0] names no source"},
 		{
 			"values of another namespace", operatedRelease(published, "  valuesFrom:\n  - secretKeyRef: {name: s, namespace: other}\n"),
-			"spec.valuesFrom[0] is in the namespace other, and helm-controller reads those of the release only (copy it into the namespace of the release)",
+			"spec.valuesFrom[0] is in the namespace other, but helm-controller reads only the namespace of the release (copy it into the namespace of the release)",
 		},
 		{
 			"a commit that is cut off, after something that would be lost",
 			operatedRelease("{git: 'ssh://git@git.test/x', path: charts/app, ref: 0123abc}", ""),
-			"spec.chart.ref is a commit that is cut off",
+			"spec.chart.ref is an abbreviated commit",
 		},
 		{"a Git server of its own protocol", operatedRelease("{git: 'git://git.test/x', path: a}", ""), "a GitRepository has no URL like git://git.test/x"},
 		{
 			"a login of another namespace",
 			operatedRelease("{git: 'https://git.test/x', path: a, secretRef: {name: s, namespace: other}}", ""),
-			"a GitRepository takes one of its own namespace only (copy the Secret into the namespace of the release)",
+			"a GitRepository uses only Secrets of its own namespace (copy the Secret into the namespace of the release)",
 		},
-		{"an annotation", strings.Replace(operatedRelease(published, ""), "namespace: apps}", "namespace: apps, annotations: {fluxcd.io/ignore: 'true'}}", 1), "an annotation says that it is not applied"},
+		{"an annotation", strings.Replace(operatedRelease(published, ""), "namespace: apps}", "namespace: apps, annotations: {fluxcd.io/ignore: 'true'}}", 1), "an annotation excludes it from being applied"},
 		{"no namespace", strings.Replace(operatedRelease(published, ""), ", namespace: apps", "", 1), "it has no namespace"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

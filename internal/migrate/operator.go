@@ -67,19 +67,19 @@ func (o *operated) migrate() error {
 		return fmt.Errorf("%s", sealedText)
 	}
 	if o.spec, _ = inside(o.t.content(), "spec").(map[string]any); o.spec == nil {
-		return fmt.Errorf("its spec is no mapping")
+		return fmt.Errorf("its spec is not a mapping")
 	}
 	for _, applied := range o.t.objects {
 		if applied.Name != o.t.head.Name || !o.t.asWritten(applied, "spec") {
-			return fmt.Errorf("what is applied differs in spec from what stands there: %s changes it, edit it there", applied.generator())
+			return fmt.Errorf("the applied object differs in spec: %s changes it, edit it there", applied.generator())
 		}
 	}
 	if o.annotation("fluxcd.io/ignore") == "true" || o.annotation("flux.weave.works/ignore") == "true" {
-		return fmt.Errorf("an annotation says that it is not applied")
+		return fmt.Errorf("an annotation excludes it from being applied")
 	}
 	if v, ok := o.spec["values"]; ok && v != nil {
 		if _, mapping := v.(map[string]any); !mapping {
-			return fmt.Errorf("spec.values is no mapping: the operator leaves it out")
+			return fmt.Errorf("spec.values is not a mapping: the operator ignores it")
 		}
 	}
 	o.automation()
@@ -126,7 +126,7 @@ func (o *operated) automation() {
 		}
 	}
 	if len(names) > 0 {
-		o.lost("Flux 2 does not read "+strings.Join(names, ", ")+": an ImagePolicy chooses the tag of an image, and a marker in the values says where it goes", "metadata", "annotations")
+		o.lost("Flux 2 does not read "+strings.Join(names, ", ")+": an ImagePolicy selects the tag of an image, and a marker in the values sets its place", "metadata", "annotations")
 	}
 }
 
@@ -150,7 +150,7 @@ func (o *operated) source() (*chartSource, error) {
 	repository, name, version := str(chart, "repository"), str(chart, "name"), fmt.Sprint(cmp.Or(inside(chart, "version"), any("")))
 	switch {
 	case strings.Contains(git+dir+repository+name+version+str(chart, "ref"), "${"):
-		return nil, fmt.Errorf("a variable decides about spec.chart: write out what it holds")
+		return nil, fmt.Errorf("spec.chart depends on a variable: replace the variable by its value")
 	case git != "" && dir != "":
 		return o.gitSource(chart, git, dir)
 	case repository == "" || name == "" || version == "":
@@ -177,7 +177,7 @@ func (o *operated) gitSource(chart any, url, dir string) (*chartSource, error) {
 		key = "commit"
 	case shortSum().MatchString(ref):
 		o.hint = "write the whole commit into spec.chart.ref"
-		return nil, fmt.Errorf("spec.chart.ref is a commit that is cut off, which a GitRepository does not take")
+		return nil, fmt.Errorf("spec.chart.ref is an abbreviated commit, which a GitRepository does not accept")
 	case strings.HasPrefix(ref, "refs/"):
 		key = "name"
 	case release().MatchString(ref):
@@ -187,14 +187,14 @@ func (o *operated) gitSource(chart any, url, dir string) (*chartSource, error) {
 	if name := str(chart, "secretRef", "name"); name != "" {
 		if ns := str(chart, "secretRef", "namespace"); ns != "" && ns != o.namespace {
 			o.hint = "copy the Secret into the namespace of the release"
-			return nil, fmt.Errorf("spec.chart.secretRef is in the namespace %s, and a GitRepository takes one of its own namespace only", ns)
+			return nil, fmt.Errorf("spec.chart.secretRef is in the namespace %s, but a GitRepository uses only Secrets of its own namespace", ns)
 		}
 		s.secret = name
 	} else if strings.HasPrefix(s.url, "ssh://") {
-		o.lost("the key that the operator itself has is not known here: name a Secret with identity and known_hosts in spec.secretRef of the GitRepository", "spec", "chart")
+		o.lost("the operator's own key is not known: name a Secret with identity and known_hosts in spec.secretRef of the GitRepository", "spec", "chart")
 	}
 	if inside(chart, "skipDepUpdate") == true {
-		o.lost("spec.chart.skipDepUpdate is left out: source-controller always completes what charts/ lacks", "spec", "chart", "skipDepUpdate")
+		o.lost("spec.chart.skipDepUpdate is left out: source-controller always adds the dependencies that charts/ lacks", "spec", "chart", "skipDepUpdate")
 	}
 	return s, nil
 }
@@ -216,14 +216,14 @@ func (o *operated) valuesFrom() ([][]edit.Field, error) {
 			o.hint = "put the file into a ConfigMap"
 			return nil, fmt.Errorf("spec.valuesFrom[%d].externalSourceRef: helm-controller reads no values from a URL", i)
 		case ref == nil && inside(e, "chartFileRef") != nil:
-			o.hint = "name the file in spec.chart.spec.valuesFiles, behind the values.yaml of the chart: it has its place below all spec.valuesFrom then"
-			return nil, fmt.Errorf("spec.valuesFrom[%d].chartFileRef has another place in the order of v2", i)
+			o.hint = "name the file in spec.chart.spec.valuesFiles, after the values.yaml of the chart: all spec.valuesFrom then override it"
+			return nil, fmt.Errorf("spec.valuesFrom[%d].chartFileRef has another precedence in v2", i)
 		case ref == nil:
-			return nil, fmt.Errorf("spec.valuesFrom[%d] names nothing", i)
+			return nil, fmt.Errorf("spec.valuesFrom[%d] names no source", i)
 		}
 		if ns := str(ref, "namespace"); ns != "" && ns != o.namespace {
 			o.hint = "copy it into the namespace of the release"
-			return nil, fmt.Errorf("spec.valuesFrom[%d] is in the namespace %s, and helm-controller reads those of the release only", i, ns)
+			return nil, fmt.Errorf("spec.valuesFrom[%d] is in the namespace %s, but helm-controller reads only the namespace of the release", i, ns)
 		}
 		from := fields{scalar("kind", kind), scalar("name", str(ref, "name"))}
 		from.text("valuesKey", str(ref, "key"))
@@ -239,7 +239,7 @@ func (o *operated) releaseName() (string, error) {
 	case str(o.spec, "releaseName") != "":
 		return "", nil
 	case o.namespace == "":
-		return "", fmt.Errorf("it has no namespace, with which the name of its release begins: write spec.releaseName")
+		return "", fmt.Errorf("it has no namespace, and its release name begins with the namespace: set spec.releaseName")
 	case target != "" && target != o.namespace && group(o.t.head.APIVersion) == operatorGroup:
 		return o.namespace + "-" + target + "-" + o.t.head.Name, nil
 	}
@@ -387,7 +387,7 @@ func (o *operated) actions(list *fields) {
 		test.yes("ignoreFailures", is("test", "ignoreFailures"))
 		test.seconds("timeout", inside(o.spec, "test", "timeout"))
 		if inside(o.spec, "test", "cleanup") != nil {
-			o.lost("spec.test.cleanup is left out: it is about Helm 2 alone", "spec", "test", "cleanup")
+			o.lost("spec.test.cleanup is left out: it applies only to Helm 2", "spec", "test", "cleanup")
 		}
 	}
 	list.within("install", install...)

@@ -83,7 +83,7 @@ func (p *planner) upgradeSelector(at location, d *edit.Document, m *yaml.Node) e
 	case marked.Sealed(d.Root):
 		return fmt.Errorf("%s", sealedText)
 	case regexp.QuoteMeta(version.Value) != version.Value:
-		return fmt.Errorf("it selects by the pattern %s, and what it is about becomes %s", version.Value, next)
+		return fmt.Errorf("it selects by the pattern %s, but the selected version becomes %s", version.Value, next)
 	}
 	if err := d.Set(version, next); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (p *planner) upgradeSelector(at location, d *edit.Document, m *yaml.Node) e
 	p.changed(at, d, version, id, "selected by version "+s.version.expression+" -> "+next)
 	if wider != nil {
 		p.result.Wider = append(p.result.Wider, Note{ID: wider.ID, File: at.t.file.Name, Line: at.line + d.Line(version),
-			Text: "it has the version " + next + " already: what is written for " + s.version.expression + " may reach it now"})
+			Text: "it has the version " + next + " already: the selector for " + s.version.expression + " may match it now"})
 	}
 	return nil
 }

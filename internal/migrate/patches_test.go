@@ -52,7 +52,7 @@ func TestPatchesRefused(t *testing.T) {
 	for _, test := range []struct{ name, old, new, want string }{
 		{
 			"a text in quotes with line breaks", `"PATCH"`, `"apiVersion: helm.toolkit.fluxcd.io/v2beta1\nkind: HelmRelease\nmetadata: {name: a}"`,
-			"apps: the patch is not migrated: the new value holds control characters",
+			"apps: the patch is not migrated: the new value contains control characters",
 		},
 		{
 			"what SOPS has sealed", "spec:", "sops: {mac: 'ENC[x]', lastmodified: '2024-01-01', version: 3.8.1}\nspec:",

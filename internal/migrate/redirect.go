@@ -24,7 +24,7 @@ func Redirect(in Input, to Mirror) *Result {
 	p.read()
 	for _, o := range in.Objects {
 		if url, _ := to.URL(o); url != "" && p.draftOf(o) == nil {
-			p.refuse(Note{ID: o.ID, File: o.Shown, Line: o.Line, Text: "its url stays: it is in " + o.Shown + ", " + o.Unfit}, "")
+			p.refuse(Note{ID: o.ID, File: o.Shown, Line: o.Line, Text: "its url is not changed: it is in " + o.Shown + ", " + o.Unfit}, "")
 		}
 	}
 	for _, t := range p.drafts {
@@ -37,7 +37,7 @@ func Redirect(in Input, to Mirror) *Result {
 // redirect sets the URL of a document, unless the objects that are made from it need different URLs.
 func (p *planner) redirect(t *draft, to Mirror) {
 	at := child(t.document.Root, "spec", "url")
-	stays := func(why string, at ...*yaml.Node) { p.refuse(t.note("its url stays: "+why, at...), "") }
+	stays := func(why string, at ...*yaml.Node) { p.refuse(t.note("its url is not changed: "+why, at...), "") }
 	fields, paths := to.fields(t), [][]string{}
 	for _, f := range fields {
 		paths = append(paths, []string{"spec", f.Key})
@@ -58,7 +58,7 @@ func (p *planner) redirect(t *draft, to Mirror) {
 		return
 	}
 	if len(urls) > 1 {
-		stays("in another cluster it is another one")
+		stays("it differs in another cluster")
 		return
 	}
 	if fields[0].Value = urls[0]; text(at) == urls[0] {
@@ -79,7 +79,7 @@ func (p *planner) redirect(t *draft, to Mirror) {
 	p.result.Changes = append(p.result.Changes, t.note("url is "+urls[0], at))
 	for _, name := range ownAccess() {
 		if n := child(t.document.Root, "spec", name); n != nil {
-			p.result.Lost = append(p.result.Lost, t.note("spec."+name+" is left out: it is for the source, and not for the mirror", n))
+			p.result.Lost = append(p.result.Lost, t.note("spec."+name+" is left out: it is for the source, not for the mirror", n))
 		}
 	}
 }

@@ -18,7 +18,7 @@ spec:
 func TestRedirect(t *testing.T) {
 	t.Parallel()
 	const mirror = "oci://mirror.test/charts"
-	const lost = "repo: spec.secretRef is left out: it is for the source, and not for the mirror"
+	const lost = "repo: spec.secretRef is left out: it is for the source, not for the mirror"
 	for _, test := range []struct {
 		name             string
 		urls             []string // of the objects that the document becomes
@@ -30,11 +30,11 @@ func TestRedirect(t *testing.T) {
 		{name: "in two clusters", urls: []string{mirror, mirror}, written: "  url: " + mirror + "\n", lost: lost},
 		{name: "no source of the mirror", urls: []string{""}},
 		{name: "there already", urls: []string{"https://charts.test"}},
-		{name: "two URLs", urls: []string{mirror, mirror + "/two"}, refused: "repo: its url stays: in another cluster it is another one"},
-		{name: "one stays", urls: []string{mirror, ""}, refused: "repo: its url stays: in another cluster it is another one"},
-		{name: "patched", urls: []string{mirror}, patched: true, refused: "repo: its url stays: what is applied differs in spec.url from what stands there: a kustomization, a variable or an alias changes it, edit it there"},
+		{name: "two URLs", urls: []string{mirror, mirror + "/two"}, refused: "repo: its url is not changed: it differs in another cluster"},
+		{name: "one stays", urls: []string{mirror, ""}, refused: "repo: its url is not changed: it differs in another cluster"},
+		{name: "patched", urls: []string{mirror}, patched: true, refused: "repo: its url is not changed: the applied object differs in spec.url: a kustomization, a variable or an alias changes it, edit it there"},
 		{name: "patched, and no source of the mirror", urls: []string{""}, patched: true},
-		{name: "refused", urls: []string{""}, refusal: "it is too long", refused: "repo: its url stays: it is too long"},
+		{name: "refused", urls: []string{""}, refusal: "it is too long", refused: "repo: its url is not changed: it is too long"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			in := inputOf(t, mirrored)

@@ -143,9 +143,9 @@ func (p *planner) unmovable(m *move) (reason, hint string) {
 	case !p.in.Served(releaseGroup+"/v2", releaseKind):
 		return "the Flux of the input has no spec.chartRef for OCIRepositories", "upgrade Flux to 2.3 or later first"
 	case inside(spec, "valuesFiles") != nil || inside(spec, "valuesFile") != nil:
-		return "with spec.chartRef there are no values files of the chart", "write what they say into spec.values, or into a ConfigMap for spec.valuesFrom"
+		return "with spec.chartRef, values files of the chart cannot be used", "copy their values to spec.values, or to a ConfigMap for spec.valuesFrom"
 	case inside(m.of.Content, "spec", "suspend") == true:
-		return "the repository is suspended, and an OCIRepository that is gets no chart", ""
+		return "the repository is suspended, and a suspended OCIRepository gets no chart", ""
 	case m.repository == nil:
 		return "the repository is in " + m.of.Shown + ", " + m.of.Unfit, ""
 	}
@@ -163,11 +163,11 @@ func (p *planner) unmovable(m *move) (reason, hint string) {
 		}
 	}
 	if strings.Contains(m.url+str(spec, "version")+interval(m.release), "${") {
-		return "a variable decides about it: write out what it holds, or migrate it by hand", ""
+		return "it depends on a variable: replace the variable by its value, or migrate it by hand", ""
 	}
 	if name := str(m.of.Content, "spec", "secretRef", "name"); name != "" && (!m.indexed || m.passes()) {
 		if kind := p.in.SecretType(m.of.Namespace, name); kind != "" && kind != "kubernetes.io/dockerconfigjson" {
-			return fmt.Sprintf("Secret %s/%s is of type %s, and an OCIRepository takes no other than kubernetes.io/dockerconfigjson", m.of.Namespace, name, kind),
+			return fmt.Sprintf("Secret %s/%s is of type %s, but an OCIRepository accepts only kubernetes.io/dockerconfigjson", m.of.Namespace, name, kind),
 				"create it again with kubectl create secret docker-registry"
 		}
 	}
@@ -233,18 +233,18 @@ func (p *planner) lost(m *move) {
 	}
 	root := m.t.document.Root
 	if n := child(root, "spec", "chart", "metadata"); n != nil {
-		add(m.t, "spec.chart.metadata is left out: there is no HelmChart that labels and annotations could be put on", n)
+		add(m.t, "spec.chart.metadata is left out: there is no HelmChart for its labels and annotations", n)
 	}
 	spec := child(m.repository.document.Root, "spec")
 	if n := child(spec, "accessFrom"); n != nil {
-		add(m.repository, "spec.accessFrom is left out: an OCIRepository has none, and Flux never looked at it", n)
+		add(m.repository, "spec.accessFrom is left out: an OCIRepository does not have it, and Flux never used it", n)
 	}
 	if !m.indexed {
 		return
 	}
 	for _, name := range []string{"secretRef", "certSecretRef"} {
 		if n := child(spec, name); n != nil && !(name == "secretRef" && m.passes()) {
-			add(m.repository, "spec."+name+" is left out: it is for the server of the index, and not for the registry", n)
+			add(m.repository, "spec."+name+" is left out: it is for the server of the index, not for the registry", n)
 		}
 	}
 }

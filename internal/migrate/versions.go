@@ -144,7 +144,7 @@ func byHand(m *yaml.Node) string {
 		}
 	case "HelmChart", "HelmRepository", "GitRepository", "Bucket", "OCIRepository", "ImageRepository", "ImagePolicy", "Alert", "Provider", "Receiver":
 	default:
-		return "it is not known here what changed between the versions"
+		return "the changes between the versions are not known"
 	}
 	return ""
 }
@@ -173,7 +173,7 @@ func (p *planner) upgrade(at location, d *edit.Document, m *yaml.Node) error {
 			if err := d.ReplaceField(spec, name, nil); err != nil {
 				return err
 			}
-			p.result.Lost = append(p.result.Lost, at.t.note("spec."+name+" is left out: Flux ignores it, and the current API has none"))
+			p.result.Lost = append(p.result.Lost, at.t.note("spec."+name+" is left out: Flux ignores it, and the current API does not have it"))
 		}
 		chart := spec
 		if kind == "HelmRelease" {
@@ -217,14 +217,14 @@ func valuesFile(d *edit.Document, chart *yaml.Node) error {
 		return nil
 	}
 	if n.Kind != yaml.ScalarNode {
-		return fmt.Errorf("valuesFile is no text")
+		return fmt.Errorf("valuesFile is not a string")
 	}
 	if n.Value == "" {
 		return d.ReplaceField(chart, "valuesFile", nil)
 	}
 	if files := child(chart, "valuesFiles"); files != nil && len(files.Content) > 0 {
 		if slices.ContainsFunc(files.Content, func(f *yaml.Node) bool { return f.Kind != yaml.ScalarNode }) {
-			return fmt.Errorf("valuesFiles is no list of texts")
+			return fmt.Errorf("valuesFiles is not a list of strings")
 		}
 		list := []string{n.Value}
 		for _, f := range files.Content {

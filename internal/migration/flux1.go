@@ -89,7 +89,7 @@ func (s *sides) compareOperated(after *foresee.Release, charts map[migrate.ID]*o
 		found.is, found.text = same, fmt.Sprintf("the same chart before and after: %s %s (%s)", chart.Name, chart.Version, cmp.Or(chart.Digest, now))
 		if now != before.digest {
 			found.is = differs
-			found.text = fmt.Sprintf("its chart would be %s %s (%s), and not that of the operator (%s)", chart.Name, chart.Version, digest.Short(now), digest.Short(before.digest))
+			found.text = fmt.Sprintf("its chart would be %s %s (%s), not the operator's (%s)", chart.Name, chart.Version, digest.Short(now), digest.Short(before.digest))
 		}
 	case before == nil:
 		found.text = "the chart of the HelmRelease of Flux 1 is not known here"

@@ -138,7 +138,7 @@ func (m *Migration) object(obj *manifest.Object, cluster string, asked bool) *mi
 	}
 	switch file := m.found.File(obj.Pos.File); {
 	case file == nil:
-		o.Unfit = "which is not among the files that were named"
+		o.Unfit = "which is not among the named files"
 	case m.unfit[file.Name] != "":
 		o.Unfit = "and " + m.unfit[file.Name]
 	default:
@@ -211,7 +211,7 @@ func (m *Migration) plan(ctx context.Context) error {
 			break
 		}
 		if round == maxRounds || !m.leave(p) {
-			m.report(finding.ChangesChart, migrate.Note{Text: "what is left out changes what stays: nothing is edited"})
+			m.report(finding.ChangesChart, migrate.Note{Text: "without the edits that were left out, others would change a chart: nothing is edited"})
 			m.fail(exit.Failed)
 			m.result.Files = nil
 			break

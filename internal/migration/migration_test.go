@@ -103,11 +103,11 @@ func TestLeave(t *testing.T) {
 	w, _, printed := work(t, map[string]string{"all.yaml": old})
 	m := &Migration{Work: w, left: map[migrate.ID]bool{}}
 	id := migrate.ID{Kind: "HelmRelease", Namespace: "apps", Name: "one"}
-	p := proof{{is: differs, id: id, pos: manifest.Pos{File: "all.yaml", Line: 7, Column: 1}, text: "its values would be others", code: exit.Transient}}
+	p := proof{{is: differs, id: id, pos: manifest.Pos{File: "all.yaml", Line: 7, Column: 1}, text: "its values would change", code: exit.Transient}}
 	if !m.leave(p) || !m.left[id] || m.Code != exit.Transient {
 		t.Errorf("left %v, code %d", m.left, m.Code)
 	}
-	if text := printed.String(); !strings.Contains(text, "all.yaml:7:1: it stays as it is: its values would be others") {
+	if text := printed.String(); !strings.Contains(text, "all.yaml:7:1: it is not changed: its values would change") {
 		t.Errorf("printed %s", text)
 	}
 	if m.leave(p) {
@@ -141,7 +141,7 @@ func TestRedirect(t *testing.T) {
 	if err != nil || !strings.Contains(string(got), `url: "oci://mirror.example.org/charts"`) || !strings.Contains(string(got), "type: oci") || strings.Contains(string(got), "secretRef") {
 		t.Errorf("%v\n%s", err, got)
 	}
-	if len(result.Redirected) != 1 || m.Code != exit.Failed || !strings.Contains(printed.String(), "its url stays: nothing of it is mirrored") {
+	if len(result.Redirected) != 1 || m.Code != exit.Failed || !strings.Contains(printed.String(), "its url is not changed: nothing of it is mirrored") {
 		t.Errorf("%d redirected, code %d\n%s", len(result.Redirected), m.Code, printed)
 	}
 }

@@ -168,7 +168,7 @@ func (s *sides) compare(pair plan.Pair) proven {
 	b, a := pair.Before, pair.After
 	switch {
 	case a == nil:
-		found.is, found.text, found.pos.Line = differs, "it would not be there any more", 0
+		found.is, found.text, found.pos.Line = differs, "it would no longer exist", 0
 	case a.Suspended && b.Origin != a.Origin:
 		found.is, found.text = unknown, "it is suspended"
 	case b.Blocked == "" && a.Blocked != "":
@@ -177,7 +177,7 @@ func (s *sides) compare(pair plan.Pair) proven {
 			found.is = unknown
 		}
 	case b.ValuesKey != a.ValuesKey && b.Blocked == "":
-		differ := plan.Reason{Text: "its values would be others"}
+		differ := plan.Reason{Text: "its values would change"}
 		differ.Fields, differ.Omitted = foresee.DifferentValues(before, after)
 		found.is, found.text = differs, differ.Sentence()
 	case b.Blocked == "" && found.differs(before.Object, after.Object):
@@ -238,7 +238,7 @@ func (d *proven) compareCharts(before, after *foresee.Release) {
 		d.is, d.text = unknown, "the chart cannot be read"
 	case old != now || b.Name != a.Name:
 		d.is = differs
-		d.text = fmt.Sprintf("its chart would be %s %s (%s), and not %s %s (%s)", a.Name, version, digest.Short(now), b.Name, b.Version, digest.Short(old))
+		d.text = fmt.Sprintf("its chart would be %s %s (%s), not %s %s (%s)", a.Name, version, digest.Short(now), b.Name, b.Version, digest.Short(old))
 	default:
 		d.is, d.text = same, fmt.Sprintf("the same chart before and after: %s %s (%s)", b.Name, b.Version, cmp.Or(b.Digest, now))
 	}
@@ -256,7 +256,7 @@ func (m *Migration) leave(p proof) bool {
 			return false
 		}
 		m.left[d.id], more = true, true
-		m.sayOf(finding.ChangesChart, d, "it stays as it is: ")
+		m.sayOf(finding.ChangesChart, d, "it is not changed: ")
 		m.fail(cmp.Or(d.code, exit.Failed))
 	}
 	return more

@@ -45,14 +45,14 @@ func (c *Change) operatedTarget(before, after *Release) {
 	c.Action = Install
 	c.add(Reason{
 		Code: ReasonTarget, Text: "Helm release changed", Before: old.Namespace + "/" + old.Name, After: now.Namespace + "/" + now.Name,
-		Note: "the former one stays installed",
+		Note: "the former release stays installed",
 	})
 }
 
 // spec compares the generations: row 6 of the operator's list.
 func (c *Change) spec(before, after *Operated) {
 	if before.Unobserved {
-		c.upgrade(Reason{Code: ReasonSpec, Text: "spec changed", Note: "its generation is newer than the one that the status was observed of"})
+		c.upgrade(Reason{Code: ReasonSpec, Text: "spec changed", Note: "its generation is newer than the observed generation of its status"})
 	}
 	if before.Retried {
 		c.upgrade(Reason{Code: ReasonRetried, Text: "was rolled back", Note: "spec.rollback.retry has the operator try again"})
@@ -84,7 +84,7 @@ func (c *Change) revision(before, after *Release) bool {
 	case old.Files != nil && now.Files != nil:
 		r.Fields, r.Omitted = addedOrChanged(old.Files, now.Files)
 	case old.Sources == nil || now.Sources == nil:
-		r.Text, r.Note = mayBe+"another commit", "what it changes is not known"
+		r.Text, r.Note = mayBe+"another commit", "its changes are not known"
 		c.upgrade(r)
 		return true
 	}
@@ -92,9 +92,9 @@ func (c *Change) revision(before, after *Release) bool {
 		c.upgrade(r)
 		return true
 	}
-	r.Code, r.Text, r.Note = ReasonRevision, "another commit", "it adds and changes nothing in the chart's directory"
+	r.Code, r.Text, r.Note = ReasonRevision, "another commit", "it adds or changes no file in the chart's directory"
 	if old.Files == nil || now.Files == nil {
-		r.Note = "which files it changes is not known"
+		r.Note = "the changed files are not known"
 	}
 	c.add(r)
 	return false
@@ -159,9 +159,9 @@ func (c *Change) Rendered(differs bool) {
 		switch {
 		case !ok:
 		case differs:
-			r.Text, r.Note = text, "and what it renders to"
+			r.Text, r.Note = text, "and the rendered objects"
 		default:
-			r.Note = "it renders to the same"
+			r.Note = "it renders the same objects"
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (c *Change) mayDiffer(before, after *Release) {
 		return
 	}
 	c.upgrade(Reason{
-		Code: ReasonDryRun, Text: mayBe + "the chart is another one of the same version", Before: before.Chart.Digest, After: after.Chart.Digest,
+		Code: ReasonDryRun, Text: mayBe + "the chart differs, but not its version", Before: before.Chart.Digest, After: after.Chart.Digest,
 		Note: "its files are not known on both sides",
 	})
 }
@@ -205,7 +205,7 @@ func clashing(pairs []Pair, changes []Change) {
 			}
 		}
 		changes[i].Action = Blocked
-		changes[i].Reasons = []Reason{{Code: ReasonBlocked, Text: fmt.Sprintf("release '%s' in namespace '%s' is that of %s, too: the operator refuses what another one manages",
+		changes[i].Reasons = []Reason{{Code: ReasonBlocked, Text: fmt.Sprintf("release '%s' in namespace '%s' is that of %s, too: the operator refuses a release that another HelmRelease manages",
 			p.After.Target.Name, p.After.Target.Namespace, strings.Join(others, " and "))}}
 	}
 }

@@ -62,7 +62,7 @@ func TestDecideOperated(t *testing.T) {
 			Upgrade, "spec changed: chart.version",
 		},
 		"values":  {none, func(r *Release) { r.ValuesKey = "2" }, Upgrade, "values changed"},
-		"renamed": {none, func(r *Release) { r.Target.Name = "web" }, Install, "Helm release changed: apps/apps-web -> apps/web (the former one stays installed)"},
+		"renamed": {none, func(r *Release) { r.Target.Name = "web" }, Install, "Helm release changed: apps/apps-web -> apps/web (the former release stays installed)"},
 		"version": {none, func(r *Release) { other(r); r.Chart.Version = "1.1.0" }, Upgrade, "chart changed: web 1.0.0 -> web 1.1.0"},
 		"template": {
 			none, func(r *Release) { other(r); r.Operated.Sources = sourcesWith("templates/b.yaml", "b") },
@@ -77,14 +77,14 @@ func TestDecideOperated(t *testing.T) {
 			none, func(r *Release) { other(r); r.Operated.Sources = sourcesWith("charts/b/templates/a.yaml", "b") },
 			None, "no upgrade: its version, values and templates are the same",
 		},
-		"unknown files":           {none, func(r *Release) { other(r); r.Operated.Sources = nil }, Upgrade, "may be upgraded: the chart is another one"},
+		"unknown files":           {none, func(r *Release) { other(r); r.Operated.Sources = nil }, Upgrade, "may be upgraded: the chart differs"},
 		"unknown files of one":    {none, func(r *Release) { r.Operated.Sources = nil }, None, "no change"},
 		"unknown files, a digest": {func(r *Release) { r.Origin = "" }, func(r *Release) { r.Operated.Sources = nil }, None, "no change"},
 		"commit": {
 			ofGit("a", map[string]string{"x": "1"}), ofGit("b", map[string]string{"x": "2", "y": "1"}),
 			Upgrade, "chart changed: a -> b: x, y added",
 		},
-		"commit, unknown chart": {ofGit("a", nil), func(r *Release) { ofGit("b", nil)(r); r.Operated.Sources = nil }, Upgrade, "may be upgraded: another commit: a -> b (what it changes is not known)"},
+		"commit, unknown chart": {ofGit("a", nil), func(r *Release) { ofGit("b", nil)(r); r.Operated.Sources = nil }, Upgrade, "may be upgraded: another commit: a -> b (its changes are not known)"},
 		"status":                {func(r *Release) { r.Operated.FromStatus, r.Operated.Spec = true, nil }, none, None, "no change"},
 		"status of another generation": {
 			func(r *Release) { r.Operated.FromStatus, r.Operated.Unobserved, r.Operated.Spec = true, true, nil }, none, Upgrade, "spec changed (its generation is newer",
@@ -161,17 +161,17 @@ func TestRendered(t *testing.T) {
 	uncertain := func() *Change {
 		return &Decide([]Pair{{Before: operatedRelease(nil), After: operatedRelease(func(r *Release) { other(r); r.Operated.Sources = nil })}}, "main")[0]
 	}
-	if c := uncertain(); !strings.HasPrefix(c.Texts()[0], "may be upgraded: the chart is another one") {
+	if c := uncertain(); !strings.HasPrefix(c.Texts()[0], "may be upgraded: the chart differs") {
 		t.Error(c.Texts())
 	}
 	c := uncertain()
 	c.Rendered(true)
-	if text := c.Texts()[0]; !strings.HasPrefix(text, "the chart is another one of the same version: ") || !strings.HasSuffix(text, "(and what it renders to)") {
+	if text := c.Texts()[0]; !strings.HasPrefix(text, "the chart differs, but not its version: ") || !strings.HasSuffix(text, "(and the rendered objects)") {
 		t.Error(text)
 	}
 	c = uncertain()
 	c.Rendered(false)
-	if text := c.Texts()[0]; !strings.HasPrefix(text, "may be upgraded: ") || !strings.HasSuffix(text, "(it renders to the same)") {
+	if text := c.Texts()[0]; !strings.HasPrefix(text, "may be upgraded: ") || !strings.HasSuffix(text, "(it renders the same objects)") {
 		t.Error(text)
 	}
 }

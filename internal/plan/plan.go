@@ -213,7 +213,7 @@ func decide(p Pair, against string) Change {
 		c.fields(before, after)
 	}
 	if before.Suspended {
-		c.add(Reason{Code: ReasonSuspended, Text: w.resumed + ": what is installed may be older than " + against})
+		c.add(Reason{Code: ReasonSuspended, Text: w.resumed + ": the installed release may be older than " + against})
 	}
 	if len(c.Reasons) == 0 {
 		c.add(Reason{Code: ReasonUnchanged, Text: w.unchanged})
@@ -360,7 +360,7 @@ func chartReason(old, now *Chart) Reason {
 func (c *Change) bytes(old, now *Chart) {
 	r := Reason{Code: ReasonChartBytes, Before: old.Digest, After: now.Digest}
 	if now.Moving {
-		r.Text, r.Note = "release chart changed", "the digest in its version is another one"
+		r.Text, r.Note = "release chart changed", "the digest in its version differs"
 		c.upgrade(r)
 		return
 	}
@@ -377,11 +377,11 @@ func (c *Change) values(p Pair, text string) {
 	from := strings.Join(p.Unrecorded, " or ")
 	switch {
 	case p.Partial:
-		r.Note = "which of those of valuesFrom is not recorded"
+		r.Note = "changed values from valuesFrom are not recorded"
 	case from != "" && len(p.Values) == 0:
-		r.Note = "those of " + from
+		r.Note = "from " + from
 	case from != "":
-		r.Note = "those of " + from + " are not recorded"
+		r.Note = "values from " + from + " are not recorded"
 	}
 	c.upgrade(r)
 }

@@ -55,7 +55,7 @@ func ParseMarker(comment string) (m Marker, found bool, err error) {
 func parseReference(ref string) (Marker, error) {
 	parts := strings.Split(ref, ":")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || parts[1] == "" {
-		return Marker{}, fmt.Errorf("the marker refers to %q: write NAMESPACE:NAME, and :tag, :name or :digest behind it for a part", ref)
+		return Marker{}, fmt.Errorf("the marker refers to %q: write NAMESPACE:NAME, and :tag, :name or :digest after it for a part", ref)
 	}
 	m := Marker{Namespace: parts[0], Name: parts[1]}
 	if len(parts) == 3 {

@@ -101,7 +101,7 @@ func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[stri
 	}
 	if len(out.artifacts) != known {
 		return status.GeneratorBuildFailed.Wrap(&finding.Problem{
-			Text:   fmt.Sprintf("pathPattern makes %d artifact(s) of a source that is not this checkout: which they are has to be known before the run", len(out.artifacts)),
+			Text:   fmt.Sprintf("pathPattern creates %d artifact(s) from a source that is not this checkout: their names must be known before the run", len(out.artifacts)),
 			Advice: finding.CheckoutOfSource,
 		})
 	}

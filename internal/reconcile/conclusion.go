@@ -105,7 +105,7 @@ func (p *reconciliation) remember() error {
 		return err
 	}
 	if err := p.r.store.Remember(p.key, record); err != nil {
-		return fmt.Errorf("unable to remember the status: %w", err)
+		return fmt.Errorf("unable to record the status: %w", err)
 	}
 	if p.out.Failure == nil && p.status.artifact != nil {
 		p.collect()

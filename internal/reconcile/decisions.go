@@ -66,9 +66,9 @@ func decideLogin(ctx context.Context, ask func(context.Context) auth.Login) {
 	}
 	switch shown := ask(ctx); {
 	case shown.Credential.IsZero():
-		fetch.Decided(ctx, "credentials: the registry is shown none")
+		fetch.Decided(ctx, "credentials: none are sent to the registry")
 	default:
-		fetch.Decided(ctx, "credentials: the registry is shown those of %s", shown.Source)
+		fetch.Decided(ctx, "credentials: the registry gets the login of %s", shown.Source)
 	}
 }
 
@@ -88,7 +88,7 @@ func decideVersion(ctx context.Context, candidates []resolve.Candidate, asked, c
 	}
 	asked = cmp.Or(asked, "*")
 	chosen = cmp.Or(chosen, "none of them")
-	fetch.Decided(ctx, "candidates: %s; '%s' takes %s", listed, asked, chosen)
+	fetch.Decided(ctx, "candidates: %s; '%s' selects %s", listed, asked, chosen)
 }
 
 func (p *reconciliation) decideReuse(ctx context.Context) {

@@ -66,7 +66,7 @@ func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error)
 		return nil, blockedBy(generator, out.err)
 	}
 	if i < 0 {
-		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not make it", generator))
+		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not create it", generator))
 	}
 	root, err := p.stageGenerated(ctx, &out.artifacts[i])
 	if err != nil {

@@ -45,7 +45,7 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 	}
 	f.BlockedBy = by
 	if f.Code == finding.MissingSecret && (f.Kind == sourcev1.GitRepositoryKind || f.Kind == sourcev1.BucketKind) {
-		f.Fix += "; or take a directory in its place: " + finding.StandIn(f.Kind, f.Namespace, f.Name)
+		f.Fix += "; or replace it by a directory: " + finding.StandIn(f.Kind, f.Namespace, f.Name)
 	}
 	f.Fix = strings.Join(append([]string{f.Fix}, unresolvedHints(r.Object.Object)...), "; ")
 	return f, true

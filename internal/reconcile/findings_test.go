@@ -96,9 +96,9 @@ func TestDecisions(t *testing.T) {
 		"HelmRepository/repo":  {"credentials: there is no spec.secretRef"},
 		"HelmRepository/login": {"credentials: spec.secretRef is Secret default/absent, which is not available: --missing-secrets is anonymous"},
 		"GitRepository/git":    {"credentials: spec.secretRef is Secret default/absent, which is not available"},
-		"HelmChart/fine":       {"candidates: 6.5.0; '6.x' takes 6.5.0", "stored: helmchart/default/fine/podinfo-6.5.0.tgz is what this run would store, and stays"},
-		"HelmChart/version":    {"candidates: 6.5.0; '^7' takes none of them"},
-		"OCIRepository/fine":   {"candidates: tags: 1; '^6' takes 6.5.0", "credentials: the registry is shown none"},
+		"HelmChart/fine":       {"candidates: 6.5.0; '6.x' selects 6.5.0", "stored: helmchart/default/fine/podinfo-6.5.0.tgz is what this run would store, and stays"},
+		"HelmChart/version":    {"candidates: 6.5.0; '^7' selects none of them"},
+		"OCIRepository/fine":   {"candidates: tags: 1; '^6' selects 6.5.0", "credentials: none are sent to the registry"},
 	} {
 		for _, text := range want {
 			if !slices.ContainsFunc(decided.texts[name], func(said string) bool { return strings.Contains(said, text) }) {

@@ -133,7 +133,7 @@ func (f *flattening) conflict(first flatFile, other *Result) bool {
 	case !same:
 		f.failures = append(f.failures, validate.New(other.Object.Object, finding.Storage,
 			fmt.Sprintf(finding.FlatClash, first.name, first.result.Object.Object),
-			"fetch the two with two runs, each with a directory of its own", manifest.Excerpt{}))
+			"fetch them in separate runs, with separate directories", manifest.Excerpt{}))
 	}
 	return err != nil || !same
 }

@@ -81,7 +81,7 @@ func TestFlatten(t *testing.T) {
 	}
 	again := filepath.Join(w.dir, "again")
 	failed := w.flatten(t, map[string]*Result{"HelmChart/git": results["HelmChart/git"], "HelmChart/bucket": &double}, again)
-	if len(failed) != 1 || !strings.Contains(failed[0], "bucket: --flat: app-1.2.3.tgz would be this chart and that of") {
+	if len(failed) != 1 || !strings.Contains(failed[0], "bucket: --flat: app-1.2.3.tgz would be written for this chart and for the different chart of") {
 		t.Errorf("two charts of one name: %q", failed)
 	}
 	if _, err := os.Lstat(filepath.Join(again, "app-1.2.3.tgz")); err == nil {

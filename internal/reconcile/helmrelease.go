@@ -276,7 +276,7 @@ func (p *releaseReconciliation) warnName(source *Result, metadata *helmchart.Met
 	if !ok || chart.MatchName(metadata.Name, path.Base(repo.Spec.URL)) {
 		return
 	}
-	p.warnAs(finding.OddSource, "%s holds a chart called '%s', not '%s' as its URL ends: nothing else shows whether it is the right one", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
+	p.warnAs(finding.OddSource, "%s contains a chart called '%s', but its URL ends in '%s': check that it is the intended chart", source.Object.Object, metadata.Name, path.Base(repo.Spec.URL))
 }
 
 // warnDependencies warns about dependencies that no cluster would ever fulfil. They
@@ -339,7 +339,7 @@ func versionOfRevision(version, revision string) (mutated, digest string, err er
 // tagHint returns advice for a tag that parses as a version, but not as the chart's.
 func tagHint(tag string) string {
 	if strings.Count(tag, ".") < 2 {
-		return fmt.Sprintf("helm-controller takes the tag '%s' for a version: name the chart's own tag, or use spec.ref.semver", tag)
+		return fmt.Sprintf("helm-controller treats the tag '%s' as a version: name the chart's own tag, or use spec.ref.semver", tag)
 	}
-	return "the tag of a chart has to be its version"
+	return "the tag of a chart must be its version"
 }

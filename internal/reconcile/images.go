@@ -60,7 +60,7 @@ func (r *Reconciler) image(ctx context.Context, adm *admission.Admitted, result 
 		return Image{Err: err}
 	}
 	if choice.Choices() > 1 {
-		result.warnAt(finding.OddSource, "several policies are given: of semver, alphabetical and numerical the first counts", "spec", "policy")
+		result.warnAt(finding.OddSource, "several policies are set: only the first of semver, alphabetical and numerical is used", "spec", "policy")
 	}
 	result.Object = repository
 	spec := &repository.Typed.(*imagev1.ImageRepository).Spec

@@ -275,7 +275,7 @@ const defaultBranch = "master"
 func (j *Judgement) problem() error {
 	p := &finding.Problem{
 		Code: finding.NotLocked, Class: finding.Drifted,
-		Advice: "'helmsrc lock' with the same input writes what is missing, and keeps what fits",
+		Advice: "'helmsrc lock' with the same input adds missing entries, and keeps matching entries",
 	}
 	if j.carried {
 		p.Advice = finding.AnotherBundle
@@ -300,7 +300,7 @@ func (j *Judgement) problem() error {
 			p.Field = m.path
 		}
 	}
-	p.Text, p.Bare = "the entry does not fit: "+strings.Join(placed, "; "), "the entry does not fit: "+strings.Join(bare, "; ")
+	p.Text, p.Bare = "the entry does not match: "+strings.Join(placed, "; "), "the entry does not match: "+strings.Join(bare, "; ")
 	return p
 }
 
@@ -310,7 +310,7 @@ func moved(what string, differences ...lock.Difference) error {
 	for _, d := range differences {
 		parts = append(parts, d.String())
 	}
-	return otherThanLocked(finding.Moved, what+" is not what is locked: "+strings.Join(parts, "; "), nil)
+	return otherThanLocked(finding.Moved, what+" differs from the lock file: "+strings.Join(parts, "; "), nil)
 }
 
 // otherThanLocked returns the error of a source whose content differs from the lock. A retry would not help.
@@ -320,7 +320,7 @@ func otherThanLocked(code finding.Code, text string, err error) error {
 
 // notLockedBytes returns the error of fetched bytes whose digest differs from the lock.
 func notLockedBytes(what string, mismatch *digest.MismatchError) error {
-	return otherThanLocked(finding.DigestMismatch, what+" is not the one that is locked: "+mismatch.Error(), mismatch)
+	return otherThanLocked(finding.DigestMismatch, what+" differs from the lock file: "+mismatch.Error(), mismatch)
 }
 
 // defaultTag is the tag of an OCIRepository without spec.ref.

@@ -107,7 +107,7 @@ func (c *exactCharts) choose(ctx context.Context, w *remarks, name, _ string) (*
 		return found, err
 	}
 	if found.Digest != "" && found.Digest != c.entry.Digest {
-		return nil, moved("the chart that is published", lock.Difference{Field: "digest", Locked: c.entry.Digest, Now: found.Digest})
+		return nil, moved("the published chart", lock.Difference{Field: "digest", Locked: c.entry.Digest, Now: found.Digest})
 	}
 	found.Digest, found.locked, found.key.Digest = c.entry.Digest, true, digest.Digest(c.entry.Digest)
 	return found, nil
@@ -130,7 +130,7 @@ func (p *chartReconciliation) packagedAsLocked(pending *store.Pending) error {
 		return nil
 	}
 	return status.ChartPackageError.Wrap(finding.WithHint(
-		notLockedBytes("the package that was made of the chart", &digest.MismatchError{Want: want, Got: got}),
+		notLockedBytes("the package of the chart", &digest.MismatchError{Want: want, Got: got}),
 		finding.AcceptPackage,
 	))
 }

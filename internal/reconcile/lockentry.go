@@ -27,7 +27,7 @@ func (l *Locked) Entry(inv *inventory.Inventory, r *Result) (*lock.Entry, error)
 	e.Object = objectName(r.Object)
 	if hidden := r.hiddenIn(e); hidden != "" {
 		return nil, &finding.Problem{
-			Code: finding.NotLocked, Text: hidden + " holds what comes from a Secret: it is not written to a lock file",
+			Code: finding.NotLocked, Text: hidden + " contains a value from a Secret: it is not written to a lock file",
 			Advice: "keep variables of Secrets out of names, URLs and versions; objects with them cannot be locked",
 		}
 	}
@@ -183,7 +183,7 @@ func (p *reconciliation) compareEntry(err error) error {
 		return err
 	}
 	if differences := e.Moved(entryOf(p.wanted, p.result)); len(differences) > 0 {
-		return status.Failed.Wrap(moved("what is published", differences...))
+		return status.Failed.Wrap(moved("the published version", differences...))
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (p *ociReconciliation) pullArtifact(ctx context.Context, obj *sourcev1.OCIR
 		return status.OCILayerOperationFailed.Wrap(err)
 	}
 	if layer.First != "" {
-		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': the chart is taken, for which Flux needs spec.layerSelector.mediaType: %s", layer.First, oci.HelmChartType)
+		p.warnAs(finding.FirstLayer, "the first layer of the artifact is of media type '%s': helmsrc uses the chart; Flux requires spec.layerSelector.mediaType: %s", layer.First, oci.HelmChartType)
 	}
 	if err := p.carry(ctx, at); err != nil {
 		return ociFailure(status.OCIPullFailed, err)

@@ -140,7 +140,7 @@ func (o *ociRepository) tag(ctx context.Context, ref sourcev1.OCIRepositoryRef, 
 		return "", err
 	}
 	tag, err := versions.Choose(tags)
-	fetch.Decided(ctx, "candidates: tags: %d; '%s' takes %s", len(tags), ref.SemVer, cmp.Or(tag, "none of them"))
+	fetch.Decided(ctx, "candidates: tags: %d; '%s' selects %s", len(tags), ref.SemVer, cmp.Or(tag, "none of them"))
 	return tag, err
 }
 
@@ -167,7 +167,7 @@ func (o *ociRepository) otherwise(ctx context.Context, w *remarks, ref sourcev1.
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case ref.SemVer == "" && ref.Tag == "":
-		return finding.WithHint(err, "without spec.ref the tag is latest, which charts rarely have: name one with spec.ref.tag, or a range with spec.ref.semver")
+		return finding.WithHint(err, "without spec.ref the tag is latest, which charts rarely have: name a tag with spec.ref.tag, or a range with spec.ref.semver")
 	case ref.Tag == "":
 		return err
 	}

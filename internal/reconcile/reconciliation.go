@@ -205,7 +205,7 @@ func (p *reconciliation) recall() {
 	}
 	if err != nil {
 		p.status = noStatus()
-		p.warnAs(finding.OddStorage, "what was recorded of the last run is ignored: %v", err)
+		p.warnAs(finding.OddStorage, "the record of the last run is ignored: %v", err)
 		return
 	}
 	p.remembered, p.fingerprint, p.tag, p.chart = record, record.Fingerprint, helmrepo.Tag(record.Tag), record.Chart

@@ -144,7 +144,7 @@ func (d *Directory) openParts(to string, dirs []string) (from []merge.Directory,
 		case !info.IsDir():
 			return from, exit.Usagef("%s is not a directory", name)
 		case file.Same(name, to):
-			return from, &exit.UsageError{Err: fmt.Errorf("%s is the directory that the others are joined into", name), Advice: finding.OtherTarget}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s is the target directory", name), Advice: finding.OtherTarget}
 		case slices.ContainsFunc(infos, func(other os.FileInfo) bool { return os.SameFile(info, other) }):
 			return from, exit.Usagef("%s is named twice", name)
 		}
@@ -157,7 +157,7 @@ func (d *Directory) openParts(to string, dirs []string) (from []merge.Directory,
 		recorded, err := st.Recorded()
 		switch {
 		case err == nil && !recorded:
-			return from, &exit.UsageError{Err: fmt.Errorf("%s is no artifacts directory: nothing is recorded in it", name), Advice: finding.NameShards}
+			return from, &exit.UsageError{Err: fmt.Errorf("%s is not an artifacts directory: nothing is recorded in it", name), Advice: finding.NameShards}
 		case err != nil:
 			return from, &exit.UsageError{Err: err}
 		}
@@ -211,16 +211,16 @@ func completeParts(from []merge.Directory) error {
 	case len(missing) == 0:
 		return nil
 	case len(silent) > 0:
-		return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s: %s is of no run that was finished", console.Few(missing), strings.Join(silent, ", ")), Advice: finding.ShardsAgain}
+		return &exit.UsageError{Err: fmt.Errorf("no directory contains shard %s: %s is from a run that did not finish", console.Few(missing), strings.Join(silent, ", ")), Advice: finding.ShardsAgain}
 	}
-	return &exit.UsageError{Err: fmt.Errorf("no directory holds shard %s", console.Few(missing)), Advice: "name the directories of all shards"}
+	return &exit.UsageError{Err: fmt.Errorf("no directory contains shard %s", console.Few(missing)), Advice: "name the directories of all shards"}
 }
 
 // reportMerge reports the objects that were left out, and those that differ between the parts. It returns the exit code.
 func (d *Directory) reportMerge(out *merge.Outcome) int {
 	code := exit.OK
 	for _, c := range out.Moved {
-		f := validate.New(nil, finding.MergedNewest, objectName(c.Key)+": "+c.String()+"; the newest is taken", "", manifest.Excerpt{})
+		f := validate.New(nil, finding.MergedNewest, objectName(c.Key)+": "+c.String()+"; the newest is used", "", manifest.Excerpt{})
 		d.w.Console.Report(f)
 	}
 	for _, e := range out.Failed {

@@ -200,7 +200,7 @@ func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
 			case !reconcile.HasNoStatus(obj):
 				found.Missing = append(found.Missing, obj)
 				found.Code = exit.Worst(found.Code, exit.Failed)
-				f := validate.New(obj, finding.NeverFetched, "nothing is recorded of it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
+				f := validate.New(obj, finding.NeverFetched, "nothing is recorded for it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
 				d.w.Console.ReportAs(f, console.Presentation{At: console.ObjectSubject(obj), Brief: true})
 			}
 		}

@@ -53,8 +53,8 @@ func TestCompleteParts(t *testing.T) {
 	}{
 		"all":             {[]*store.Shard{of(1, 2, "a"), of(0, 2, "a")}, ""},
 		"no parts":        {[]*store.Shard{nil, nil}, ""},
-		"one twice":       {[]*store.Shard{of(0, 2, "a"), of(0, 2, "a")}, "no directory holds shard 1/2"},
-		"not finished":    {[]*store.Shard{of(0, 3, "a"), nil}, "no directory holds shard 1/3, 2/3: d1 is of no run that was finished"},
+		"one twice":       {[]*store.Shard{of(0, 2, "a"), of(0, 2, "a")}, "no directory contains shard 1/2"},
+		"not finished":    {[]*store.Shard{of(0, 3, "a"), nil}, "no directory contains shard 1/3, 2/3: d1 is from a run that did not finish"},
 		"other numbers":   {[]*store.Shard{of(0, 2, "a"), of(1, 3, "a")}, "d0 is shard 0/2, and d1 is shard 1/3"},
 		"other manifests": {[]*store.Shard{of(0, 2, "a"), of(1, 2, "b")}, "d0 and d1 are shards of other selections: the manifests or the arguments differ"},
 	} {
@@ -92,7 +92,7 @@ func TestJoinRefuses(t *testing.T) {
 		{nil, "no directories to join"},
 		{[]string{filepath.Join(dir, "missing")}, "no such directory"},
 		{[]string{plain}, "is not a directory"},
-		{[]string{dir}, "is no artifacts directory"},
+		{[]string{dir}, "is not an artifacts directory"},
 	} {
 		w, _ := inputs.Worker()
 		code, err := Join(t.Context(), w, &session.StoreOptions{Dir: to, Records: 2}, test.dirs, 1)
@@ -130,7 +130,7 @@ func TestJoinParts(t *testing.T) {
 		t.Errorf("ended: code %d, error %v", code, err)
 	}
 	code, err = Join(t.Context(), w, &session.StoreOptions{Dir: t.TempDir(), Records: 2}, dirs[:1], 1)
-	if err == nil || code != exit.Usage || err.Error() != "no directory holds shard 1/2" {
+	if err == nil || code != exit.Usage || err.Error() != "no directory contains shard 1/2" {
 		t.Errorf("one part: code %d, error %v", code, err)
 	}
 	code, err = Join(t.Context(), w, &session.StoreOptions{Dir: t.TempDir(), Records: 2}, []string{dirs[0], dirs[0]}, 1)
@@ -153,7 +153,7 @@ func TestOfInputs(t *testing.T) {
 	if err != nil || len(s.Missing) != 1 || len(s.Results) != 0 || s.Code != exit.Failed {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if !strings.Contains(printed.String(), "nothing is recorded of it") {
+	if !strings.Contains(printed.String(), "nothing is recorded for it") {
 		t.Errorf("printed %s", printed)
 	}
 	objects, err := s.Objects()

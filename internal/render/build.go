@@ -151,11 +151,11 @@ func (r *repository) written(file string, content map[string]any) *manifest.Obje
 func advised(err, text error) error {
 	switch {
 	case errors.Is(err, kustomize.ErrNoHelm):
-		return &finding.Problem{Text: text.Error(), Advice: "Flux runs no helm in a kustomization: write a HelmRelease instead of helmCharts", Err: kustomize.ErrNoHelm}
+		return &finding.Problem{Text: text.Error(), Advice: "Flux does not run helm in a kustomization: write a HelmRelease instead of helmCharts", Err: kustomize.ErrNoHelm}
 	case types.IsErrOnlyBuiltinPluginsAllowed(err):
-		return finding.WithHint(text, "Flux runs no plugins in a kustomization: commit what they make")
+		return finding.WithHint(text, "Flux does not run plugins in a kustomization: commit the objects that they generate")
 	case errors.As(err, new(*kustomize.DuplicateError)):
-		return finding.WithHint(text, "two entries bring this object: remove one, or change what the other brings with patches")
+		return finding.WithHint(text, "two entries contain this object: remove one, or change the other with patches")
 	}
 	return text
 }

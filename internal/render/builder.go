@@ -130,7 +130,7 @@ func (b *builder) warnAt(code finding.Code, o *manifest.Object, text, hint strin
 }
 
 func (b *builder) warnNamespace(o *manifest.Object, taken string) {
-	b.warn(finding.NoNamespace, o, "no namespace, and no kustomization gives it one: taken to be in "+taken, "", "metadata", "name")
+	b.warn(finding.NoNamespace, o, "no namespace, and no kustomization sets one: assumed to be in "+taken, "", "metadata", "name")
 }
 
 // taken reports whether a file does not count as a plain file: it is built, belongs to another cluster, or is not applied.

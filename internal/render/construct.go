@@ -23,7 +23,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 			if first.Pos != o.Pos && !sameSpec(first, o) {
 				b.errs = append(b.errs, &finding.Problem{
 					Text:   fmt.Sprintf("Kustomization %s is defined 2 times: %s and %s", key, first.Pos, o.Pos),
-					Advice: "leave it out of one of them, or, if they belong to different clusters, name the directory of one with -f",
+					Advice: "remove one definition, or, if they belong to different clusters, name the directory of one cluster with -f",
 				})
 			}
 			return
@@ -112,7 +112,7 @@ func (b *builder) construct(f *flux) {
 	b.noticeRenamed(f)
 	b.warnLinks(o, c)
 	if f.spec.Suspend {
-		b.notice(Notice{Object: o, Text: "suspended: built all the same"})
+		b.notice(Notice{Object: o, Text: "suspended: built anyway"})
 	}
 	for _, o := range f.objects {
 		b.addGenerated(o.content)
@@ -187,7 +187,7 @@ func (b *builder) buildDecrypted(f *flux, file string, k *types.Kustomization, r
 	for _, path := range slices.Sorted(maps.Keys(replace)) {
 		names = append(names, b.display(path))
 	}
-	return nil, fmt.Errorf("a file that SOPS encrypted cannot be used; what is wrong with it is not shown, because that may quote it: look at %s with sops decrypt", strings.Join(names, ", "))
+	return nil, fmt.Errorf("a file encrypted with SOPS cannot be used; the error is not shown, because it may quote the file: check %s with sops decrypt", strings.Join(names, ", "))
 }
 
 func (b *builder) failed(f *flux, c *closure, err error) {
@@ -228,7 +228,7 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 		if at := b.pathHere(o); !b.plan.known && at != "" && b.named[b.rootOf(at)] != "" {
 			text += ", and the files at its path are read as they are"
 		} else if !b.plan.known {
-			text += ", and its path is not looked at"
+			text += ", and its path is not read"
 		}
 		b.warn(finding.SourceElsewhere, o, text, elsewhere.Hint(), "spec", "sourceRef")
 		return

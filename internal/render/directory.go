@@ -69,7 +69,7 @@ func (d *directory) read(r *repository) error {
 	switch {
 	case strings.HasPrefix(k.APIVersion, manifest.KustomizeGroup+"/"):
 		d.flux = true
-		return d.wrong(errors.New("a Kustomization of Flux in a file of this name: kustomize would take it for its own"))
+		return d.wrong(errors.New("a Flux Kustomization in a file of this name: kustomize would read it as a kustomization file"))
 	case err != nil:
 		return d.unreadable(strict)
 	case strict != nil:

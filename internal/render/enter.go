@@ -85,7 +85,7 @@ func (b *builder) takeOperators(o *manifest.Object) bool {
 	}
 	off := resourceset.Disabled(o.Content)
 	if off {
-		b.notice(Notice{Object: o, Text: "disabled: flux-operator makes nothing of it"})
+		b.notice(Notice{Object: o, Text: "disabled: flux-operator creates nothing from it"})
 	}
 	switch o.Kind {
 	case resourceset.Kind:

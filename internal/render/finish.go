@@ -196,7 +196,7 @@ func (b *builder) leftOut(obj *manifest.Object, content map[string]any) bool {
 		{manifest.KustomizeGroup + "/ssa", "ignore"},
 	} {
 		if marked(content, m.key, m.value) {
-			b.notice(Notice{Object: obj, Text: fmt.Sprintf("left out: %s: %s keeps it from the cluster", m.key, m.value)})
+			b.notice(Notice{Object: obj, Text: fmt.Sprintf("left out: %s: %s excludes it from the cluster", m.key, m.value)})
 			return true
 		}
 	}
@@ -238,7 +238,7 @@ func notText(values map[string]any) string {
 func (b *builder) warnDropped(f *flux, obj *manifest.Object, content map[string]any, fields []string) {
 	for _, field := range fields {
 		key := notText(manifest.At[map[string]any](content, "metadata", field))
-		text := fmt.Sprintf("metadata.%s[%s] is no text: %s drops all %s of the object, and applies it without", field, key, f.name(), field)
+		text := fmt.Sprintf("metadata.%s[%s] is not a string: %s drops all %s of the object", field, key, f.name(), field)
 		b.warnAt(finding.DroppedLabels, obj, text, "put the value in quotes", obj.Position("metadata", field, key))
 	}
 }

@@ -198,7 +198,7 @@ func (f *flux) pathError(err error) error {
 		}
 		return &finding.Problem{
 			Text:   fmt.Sprintf("kustomization path not found in the artifact: stat %s: no such file or directory", strings.TrimSuffix(path, "/")),
-			Advice: fmt.Sprintf("spec.path begins at the root of ExternalArtifact %s, which holds %s", f.spec.SourceRef.Name, strings.Join(there, ", ")),
+			Advice: fmt.Sprintf("spec.path begins at the root of ExternalArtifact %s, which contains %s", f.spec.SourceRef.Name, strings.Join(there, ", ")),
 		}
 	}
 	if !file.Missing(err) {
@@ -222,7 +222,7 @@ func (f *flux) complete(c *closure) error {
 	f.repo.mu.Lock()
 	defer f.repo.mu.Unlock()
 	if f.repo.rulesErr != nil {
-		return manifest.Fault(f.object, fmt.Errorf("what the source leaves out is not known: %w", f.repo.rulesErr), "spec", "sourceRef")
+		return manifest.Fault(f.object, fmt.Errorf("the files that the source ignores are not known: %w", f.repo.rulesErr), "spec", "sourceRef")
 	}
 	return err
 }

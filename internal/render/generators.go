@@ -72,7 +72,7 @@ func (r *Renderer) outputOf(o *manifest.Object, built sources, way []string) *ou
 	if len(way) < maxDepth {
 		m.build(r, built, append(way[:len(way):len(way)], name))
 	} else {
-		m.err = manifest.Fault(o, fmt.Errorf("more than %d ArtifactGenerators are made of each other", maxDepth), "spec", "sources")
+		m.err = manifest.Fault(o, fmt.Errorf("more than %d ArtifactGenerators depend on each other", maxDepth), "spec", "sources")
 	}
 	r.made[o] = m
 	return m
@@ -149,7 +149,7 @@ func (m *output) source(r *Renderer, i int, built sources, way []string) (*gener
 	}
 	why := r.elsewhere(source, ref, root, first)
 	if why == "" && urlOf(source) != "" && len(begins) > 0 && !slices.ContainsFunc(begins, func(at string) bool { return r.hasPath(root, at) }) {
-		why = "not this repository, which has nothing that is copied of it"
+		why = "not this repository, which lacks the files to copy"
 	}
 	if why != "" {
 		return nil, elsewhere(why)
@@ -163,7 +163,7 @@ func (m *output) source(r *Renderer, i int, built sources, way []string) (*gener
 func (m *output) chained(r *Renderer, i int, ref Source, built sources, way []string) (*generate.Tree, error) {
 	other := r.generatorFor(m.object, ref.Namespace, ref.Name, built, way)
 	if other == nil {
-		return nil, &elsewhereError{ref, "made by no ArtifactGenerator of the input", true, m.object, i, m.spec.Sources[i].Alias}
+		return nil, &elsewhereError{ref, "created by no ArtifactGenerator in the input", true, m.object, i, m.spec.Sources[i].Alias}
 	}
 	if _, elsewhere := errors.AsType[*elsewhereError](other.err); elsewhere {
 		return nil, other.err
@@ -255,7 +255,7 @@ func (m *output) repository(r *Renderer, a *generate.Artifact) (*repository, err
 func (r *Renderer) fromArtifact(o *manifest.Object, ref Source, built sources) (*repository, *output, error) {
 	m := r.generatorFor(o, ref.Namespace, ref.Name, built, nil)
 	if m == nil {
-		return nil, nil, &elsewhereError{Source: ref, why: "made by no ArtifactGenerator of the input"}
+		return nil, nil, &elsewhereError{Source: ref, why: "created by no ArtifactGenerator in the input"}
 	}
 	if _, elsewhere := errors.AsType[*elsewhereError](m.err); elsewhere {
 		return nil, m, m.err

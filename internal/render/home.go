@@ -70,7 +70,7 @@ func (r *Renderer) elsewhere(source *manifest.Object, ref Source, root, at strin
 		case c.at(wanted, r.ownBranches), unknown && there():
 			return ""
 		}
-		return fmt.Sprintf("this repository at %s, which is not what is checked out", wanted)
+		return fmt.Sprintf("this repository at %s, which is not checked out", wanted)
 	}
 	if at == "" && !absent && url != "" && ref.Kind == "GitRepository" || at != "" && there() {
 		return ""
@@ -91,7 +91,7 @@ type elsewhereError struct {
 
 func (e *elsewhereError) Error() string {
 	if e.generator != nil {
-		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: nothing is made, and what takes its artifacts is not built", e.Kind, e.Namespace, e.Name, e.alias, e.why)
+		return fmt.Sprintf("source %s %s/%s (alias %s) is %s: no artifact is created, and objects that use its artifacts are not built", e.Kind, e.Namespace, e.Name, e.alias, e.why)
 	}
 	return fmt.Sprintf("its source %s %s/%s is %s: it is not built", e.Kind, e.Namespace, e.Name, e.why)
 }
@@ -108,7 +108,7 @@ func (e *elsewhereError) Hint() string {
 }
 
 // notFetched describes a source that could not be fetched. The reason is reported with the source.
-const notFetched = "not there, because it could not be fetched"
+const notFetched = "not available, because it could not be fetched"
 
 // guessed reports whether a root is only the directory of a named file: it was not given as a directory and is not a checkout.
 func (r *Renderer) guessed(root string) bool {
@@ -163,7 +163,7 @@ func (r *Renderer) checkout(root string) *checkout {
 		c = readCheckout(root)
 		r.checkouts[root] = c
 		for _, name := range slices.Sorted(maps.Keys(c.unread)) {
-			r.notices = append(r.notices, Notice{Code: finding.Unread, Text: fmt.Sprintf("%v: what is checked out is not known for sure", c.unread[name]),
+			r.notices = append(r.notices, Notice{Code: finding.Unread, Text: fmt.Sprintf("%v: the checked-out revision is uncertain", c.unread[name]),
 				Excerpt: manifest.Excerpt{Pos: manifest.Pos{File: r.display(name)}}})
 		}
 	}

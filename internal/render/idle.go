@@ -34,7 +34,7 @@ func (b *builder) notePatches(r *repository, o *manifest.Object, uses []patchUse
 		if noted.fitted = noted.fitted || use.fitted; noted.fitted || !b.seesAll(object, r, use) {
 			continue
 		}
-		text := "this patch changes nothing: no object fits its target " + use.target
+		text := "this patch changes nothing: no object matches its target " + use.target
 		noted.notice = Notice{Code: finding.IdlePatch, Object: object, Excerpt: object.Excerpt(append(path, "target")...), Text: text, Hint: use.hint}
 		b.patched = append(b.patched, noted)
 	}

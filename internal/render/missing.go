@@ -31,7 +31,7 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 			m.reason = "it is encrypted with SOPS: " + d.sealed
 		}
 	case generator != "":
-		m.reason = generator + " makes it, in the cluster only"
+		m.reason = generator + " creates it, in the cluster only"
 		m.hint = generator + " makes " + name + " in the cluster only: " + set
 	default:
 		m.hint = "add the file that contains " + name + " with -f, or " + set
@@ -147,7 +147,7 @@ func (b *builder) warnDependency(o *manifest.Object, on string, names map[string
 		if !ok || variant(name, near) || slices.Contains(own, namespace+"/"+near) {
 			return
 		}
-		text = fmt.Sprintf("dependency '%s' is not in the input; it may be in what is not here of %s", on, b.partial[0])
+		text = fmt.Sprintf("dependency '%s' is not in the input; it may be in a missing part of %s", on, b.partial[0])
 		hint = "did you mean " + near + "?"
 	}
 	b.warn(finding.MissingDependency, o, text, hint, path...)
@@ -175,7 +175,7 @@ func (b *builder) warnSource(o *manifest.Object) {
 	}
 	hint := ""
 	if beside := b.besides(o, ref.Kind); beside != nil {
-		hint = fmt.Sprintf("%s/%s/%s is beside it, and no Kustomization of that file is from there", beside.Kind, beside.Namespace, beside.Name)
+		hint = fmt.Sprintf("%s/%s/%s is beside it, but no Kustomization of that file uses it", beside.Kind, beside.Namespace, beside.Name)
 	} else if begun := b.plan.begun; len(b.partial) == 0 && len(begun) > 0 && !begun[key] {
 		hint = "the clusters of the input begin with " + strings.Join(slices.Sorted(maps.Keys(begun)), ", ")
 	} else {
@@ -234,7 +234,7 @@ func (b *builder) warnUnset() {
 		note := uses[max(0, slices.IndexFunc(uses, func(u unsetUse) bool { return ofFlux(u.object) }))]
 		text := fmt.Sprintf("variable ${%s} has no value, and is empty", name)
 		if note.open {
-			text = fmt.Sprintf("variable ${%s} is not known here, and stays as it is written", name)
+			text = fmt.Sprintf("variable ${%s} is not known, and is not replaced", name)
 		}
 		if len(uses) > 1 {
 			text += fmt.Sprintf(", here and in %d more", len(uses)-1)

@@ -44,7 +44,7 @@ func (b *builder) expand(p pendingSet) {
 	}
 	err := resourceset.Decode(o.Content, &set.Spec)
 	if err == nil && p.depth >= maxNested {
-		err = fmt.Errorf("more than %d ResourceSets make each other", maxNested)
+		err = fmt.Errorf("more than %d ResourceSets create each other", maxNested)
 	}
 	var made []resourceset.Object
 	if err == nil {
@@ -84,7 +84,7 @@ func (b *builder) unexpanded(o *manifest.Object, spec resourceset.Spec, err erro
 		b.partial = append(b.partial, o)
 		b.silenced = append(b.silenced, o.Namespace)
 		b.silenced = append(b.silenced, namespacesOf(spec)...)
-		b.warn(finding.UnexpandedResourceSet, o, fmt.Sprintf("not expanded: %s; what it makes takes no part in this", server), "", "spec", "inputsFrom")
+		b.warn(finding.UnexpandedResourceSet, o, fmt.Sprintf("not expanded: %s; its objects are missing from the run", server), "", "spec", "inputsFrom")
 		return
 	}
 	b.partial = append(b.partial, o)
@@ -131,7 +131,7 @@ func (b *builder) reportIDs(o *manifest.Object, set resourceset.Set) {
 		return
 	}
 	if text := fmt.Sprint(set.Spec.Resources, set.Spec.ResourcesTemplate, set.Spec.Steps); strings.Contains(text, "inputs.id") {
-		b.notice(Notice{Object: o, Text: "inputs.id of a static provider is made of its UID in a cluster: a number of its name stands in for it"})
+		b.notice(Notice{Object: o, Text: "in a cluster, inputs.id of a static provider is derived from its UID: here, it is derived from its name"})
 	}
 }
 

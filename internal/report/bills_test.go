@@ -213,7 +213,7 @@ func TestInToto(t *testing.T) {
 func TestBillsComplete(t *testing.T) {
 	run := billed()
 	run.Count[StateFailed] = 0
-	for format, marks := range map[string]string{"cyclonedx": `"compositions"`, "spdx": "objects are not in it"} {
+	for format, marks := range map[string]string{"cyclonedx": `"compositions"`, "spdx": "objects are not listed"} {
 		if complete, part := written(t, format, run), written(t, format, billed()); strings.Contains(complete, marks) || !strings.Contains(part, marks) {
 			t.Errorf("%s: %q is in the bill of a run that is complete, or in no other", format, marks)
 		}

@@ -32,7 +32,7 @@ func writeInToto(w io.Writer, run *Run) error {
 		}
 	}
 	if len(s.Subject) == 0 {
-		return errors.New("no chart and no artifact has a digest: there is nothing that a statement could be about")
+		return errors.New("no chart and no artifact has a digest: the statement has no subject")
 	}
 	text, err := protojson.Marshal(p)
 	err = errors.Join(err, protojson.Unmarshal(text, s.Predicate))

@@ -16,7 +16,7 @@ const planSchema = "https://raw.githubusercontent.com/helmsrc/helmsrc/main/schem
 const PlanMark = "<!-- helmsrc plan -->"
 
 // unseen lists the facts about a cluster that a plan cannot know.
-const unseen = "What Helm has stored is not seen: releases that failed or are pending, that were changed by hand, drift, and tests."
+const unseen = "The state of the cluster is not known: failed or pending releases, manual changes, drift and tests are not considered."
 
 type jsonPlan struct {
 	Against  string              `json:"against"`

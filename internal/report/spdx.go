@@ -27,7 +27,7 @@ func writeSPDX(w io.Writer, run *Run) error {
 		},
 	}
 	if m.failed > 0 {
-		d.DocumentComment = fmt.Sprintf("%d objects are not in it: they failed, are suspended, or were not finished", m.failed)
+		d.DocumentComment = fmt.Sprintf("%d objects are not listed: they failed, are suspended, or were not finished", m.failed)
 	}
 	relations := map[ComponentKind]string{ComponentChart: common.TypeRelationshipContains, ComponentFiles: common.TypeRelationshipGeneratedFrom}
 	for _, one := range m.list {

@@ -42,17 +42,17 @@ func (e *NoMatchError) Hint() string {
 	case e.filtered > 0:
 		return fmt.Sprintf("spec.ref.semverFilter matches none of the %d tags", e.filtered)
 	case e.PrefixedTag != "":
-		return fmt.Sprintf("only the tag %q matches, and ranges do not see tags that start with \"v\": ask for exactly %q",
+		return fmt.Sprintf("only the tag %q matches, but ranges ignore tags that start with \"v\": use exactly %q",
 			e.PrefixedTag, e.PrefixedTag)
 	case e.Prerelease != "" && e.wider != "":
-		return fmt.Sprintf("only pre-releases match, the newest is %s: ask for it exactly or use the range %q",
+		return fmt.Sprintf("only pre-releases match, the newest is %s: name it exactly or use the range %q",
 			e.Prerelease, e.wider)
 	case e.Prerelease != "":
-		return fmt.Sprintf("only pre-releases match, the newest is %s: ask for it exactly", e.Prerelease)
+		return fmt.Sprintf("only pre-releases match, the newest is %s: name it exactly", e.Prerelease)
 	case e.Removed != "":
-		return fmt.Sprintf("version %s matches but is marked as removed: only its exact version finds it", e.Removed)
+		return fmt.Sprintf("version %s matches but is marked as removed: only its exact version selects it", e.Removed)
 	case e.Unreachable != "":
-		return fmt.Sprintf("version %q is published but has fewer than three parts: ask for exactly %q",
+		return fmt.Sprintf("version %q is published but has fewer than three parts: use exactly %q",
 			e.Unreachable, e.Unreachable)
 	case e.Newest != "":
 		return "newest published version is " + e.Newest

@@ -65,7 +65,7 @@ func (s *Set) providers() ([]Provider, error) {
 				continue
 			}
 			if p.Spec.Type != Static && !p.Disabled {
-				return nil, &ServerError{fmt.Sprintf("%s %s/%s of type %s asks a server", ProviderKind, p.Namespace, p.Name, p.Spec.Type)}
+				return nil, &ServerError{fmt.Sprintf("%s %s/%s of type %s requests its inputs from a server", ProviderKind, p.Namespace, p.Name, p.Spec.Type)}
 			}
 			chosen[p.Name], found = p, true
 		}
@@ -119,7 +119,7 @@ func permute(groups []inputGroup, countEmpty bool) ([]map[string]any, error) {
 			return nil, &Error{Path: []any{"spec", "inputsFrom"}, Err: fmt.Errorf("normalized provider name is empty: '%s'", g.name)}
 		}
 		if n := len(list) * len(g.values); n > maxPermutations {
-			return nil, &Error{Path: []any{"spec", "inputStrategy"}, Err: fmt.Errorf("%d permutations of inputs, of at most %d", n, maxPermutations)}
+			return nil, &Error{Path: []any{"spec", "inputStrategy"}, Err: fmt.Errorf("%d permutations of inputs, more than %d", n, maxPermutations)}
 		}
 		var next []map[string]any
 		var nextIDs []string

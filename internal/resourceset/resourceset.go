@@ -370,7 +370,7 @@ func decode(text string, one bool) ([]map[string]any, error) {
 		}
 		if one {
 			if content == nil {
-				return nil, errors.New("the text is no object")
+				return nil, errors.New("the text is not an object")
 			}
 			break
 		}

@@ -226,7 +226,7 @@ func TestInputs(t *testing.T) {
 		{"a provider", "inputs: [{}]\ninputsFrom: [{name: one}]\n" + spec, []string{static}, "2"},
 		{"by labels", "inputsFrom: [{selector: {matchLabels: {app: web}}}]\n" + spec, []string{static}, "1"},
 		{"by expressions", "inputsFrom: [{selector: {matchExpressions: [{key: app, operator: NotIn, values: [web]}]}}]\n" + spec, []string{static}, "0"},
-		{"a server", "inputsFrom: [{name: prs}]\n" + spec, []string{asking}, "ResourceSetInputProvider apps/prs of type GitHubPullRequest asks a server"},
+		{"a server", "inputsFrom: [{name: prs}]\n" + spec, []string{asking}, "ResourceSetInputProvider apps/prs of type GitHubPullRequest requests its inputs from a server"},
 		{"nowhere", "inputsFrom: [{name: two}]\n" + spec, []string{static}, "ResourceSetInputProvider apps/two is not in the input"},
 		{"permuted", "inputs: [{a: 1}, {a: 2}]\ninputsFrom: [{name: one}]\ninputStrategy: {name: Permute}\nresources:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: \"c-<< inputs.my_set.a >>-<< inputs.one.tag >>-<< inputs.id >>\"}}\n", []string{static}, "2"},
 		{"by an expression that matches", "inputsFrom: [{selector: {matchExpressions: [{key: app, operator: In, values: [web]}]}}]\n" + spec, []string{static}, "1"},

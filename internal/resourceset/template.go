@@ -309,11 +309,11 @@ func affordable(name string, args []reflect.Value) error {
 	switch name {
 	case "repeat", "indent", "nindent", "until", "untilStep", "seq":
 		if count > maxCount || count*int64(longest) > maxProduct {
-			return fmt.Errorf("%s of more than can be made here", name)
+			return fmt.Errorf("the result of %s is too large", name)
 		}
 	case "replace", "join", "regexReplaceAll", "regexReplaceAllLiteral", "mustRegexReplaceAll", "mustRegexReplaceAllLiteral":
 		if longest*max(second, 1) > maxProduct {
-			return fmt.Errorf("%s of more than can be made here", name)
+			return fmt.Errorf("the result of %s is too large", name)
 		}
 	}
 	return nil

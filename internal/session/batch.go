@@ -135,7 +135,7 @@ func (s *Session) prepare(ctx context.Context, w *Worker, members []*Member, inp
 // reconcileMember reconciles the selected objects of a cluster, and returns their exit code.
 func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b Batch) ([]*reconcile.Result, int, error) {
 	if err := m.Store.Load(); err != nil {
-		w.ReportStorage(finding.OddStorage, fmt.Errorf("what was recorded of any %s is ignored: %w", strings.Join(manifest.BareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
+		w.ReportStorage(finding.OddStorage, fmt.Errorf("the records of any %s are ignored: %w", strings.Join(manifest.BareKinds(reconcile.Kinds().WithoutArtifact()), ", "), err))
 	}
 	fetches := s.o.Reconcile.Until == reconcile.Fetch
 	if fetches {

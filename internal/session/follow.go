@@ -249,7 +249,7 @@ func (f *Following) stored(n render.Need, adm *admission.Admitted) (string, erro
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", filepath.ToSlash(archive), err)
 	}
-	f.w.Console.Debug(console.Subject{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, "what an earlier run stored of it is what is rendered")
+	f.w.Console.Debug(console.Subject{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}, "the artifact of an earlier run is rendered")
 	return dir, nil
 }
 
@@ -265,7 +265,7 @@ func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]rende
 		objects, names = append(objects, adm.Object), append(names, adm.Object.String())
 	}
 	if f.rounds++; f.rounds > maxFollowRounds {
-		return nil, f.endless(fmt.Errorf("what was fetched %d times leads to further sources: %s", maxFollowRounds, console.Few(names)))
+		return nil, f.endless(fmt.Errorf("after %d rounds, the fetched sources need further sources: %s", maxFollowRounds, console.Few(names)))
 	}
 	if f.count += len(wanted); f.count > maxFollowed {
 		return nil, f.endless(fmt.Errorf("more than %d sources would have to be fetched before rendering", maxFollowed))
@@ -281,7 +281,7 @@ func (f *Following) fetch(in *load.Input, wanted []*admission.Admitted) ([]rende
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("cannot fetch what is rendered: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("cannot fetch the sources to render: %w", context.Cause(ctx))
 	}
 	var fetched []render.Source
 	for _, result := range results {

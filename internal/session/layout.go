@@ -30,7 +30,7 @@ func KnownKinds(st *store.Store, dir, verb string) error {
 }
 
 func unknownKinds(dir string, kinds []string) string {
-	return fmt.Sprintf("%s holds objects of kinds that this helmsrc does not know: %s", dir, strings.Join(kinds, ", "))
+	return fmt.Sprintf("%s contains objects of kinds that this helmsrc does not know: %s", dir, strings.Join(kinds, ", "))
 }
 
 // WarnUnknownKinds warns about objects in the store whose kinds are unknown and cannot be shown.

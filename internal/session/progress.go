@@ -243,7 +243,7 @@ func (w *Worker) described(r *reconcile.Result) string {
 
 // verifiedMessage names the chart and its signer.
 func verifiedMessage(r *reconcile.Result) string {
-	what := "what is stored"
+	what := "the stored artifact"
 	if found := r.Resolution; found != nil {
 		what = fmt.Sprintf("'%s' with version '%s'", found.Chart, found.Version)
 	}

@@ -64,7 +64,7 @@ func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.In
 		return all, failed
 	case o.SourceDir != "" && !filled:
 		return all, &exit.UsageError{
-			Option: "source-dir", Value: o.SourceDir, Err: errors.New("it holds nothing of any source in the input"),
+			Option: "source-dir", Value: o.SourceDir, Err: errors.New("it contains no artifact of a source in the input"),
 			Advice: "name the artifacts directory that 'helmsrc fetch' wrote for these manifests, with its hidden directory .helmsrc",
 		}
 	}

@@ -27,7 +27,7 @@ func (k *Keys) AddAge(text []byte) error {
 		}
 		id, err := identity(line)
 		if err != nil {
-			return fmt.Errorf("line %d is no age private key", i+1)
+			return fmt.Errorf("line %d is not an age private key", i+1)
 		}
 		k.age = append(k.age, id)
 		found++

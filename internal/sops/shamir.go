@@ -17,7 +17,7 @@ func combine(shares [][]byte) ([]byte, error) {
 		places[i] = s[size-1]
 		for _, p := range places[:i] {
 			if p == places[i] {
-				return nil, errors.New("sops: a share of the data key is there twice")
+				return nil, errors.New("sops: duplicate share of the data key")
 			}
 		}
 	}

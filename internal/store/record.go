@@ -80,11 +80,11 @@ func (s *Store) Remember(key Key, r *Record) error {
 	}
 	data, err := encodeRecord(*r)
 	if err != nil {
-		return fmt.Errorf("remember %s: %w", key, err)
+		return fmt.Errorf("record %s: %w", key, err)
 	}
 	if old, err := v.readState(key.record(), maxRecord); err != nil || !bytes.Equal(old, data) { // an unreadable record is replaced
 		if err := s.writeFile(v, key.record(), bytes.NewReader(data)); err != nil {
-			return fmt.Errorf("remember %s: %w", key, err)
+			return fmt.Errorf("record %s: %w", key, err)
 		}
 	}
 	return v.removeFile(key.next())

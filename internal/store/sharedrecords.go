@@ -81,7 +81,7 @@ func (s *Store) recallShared(key Key) (*Record, error) {
 func (s *Store) rememberShared(key Key, r *Record) error {
 	data, err := encodeRecord(*r)
 	if err != nil {
-		return fmt.Errorf("remember %s: %w", key, err)
+		return fmt.Errorf("record %s: %w", key, err)
 	}
 	data = bytes.TrimSuffix(data, []byte("\n"))
 	s.shared.mu.Lock()

@@ -173,7 +173,7 @@ func decidedFields(obj *manifest.Object, patches []render.Patch) []decided {
 		case another && obj.Origin != nil:
 			d.By = obj.Origin.String()
 		case another:
-			d.By = "a kustomization, which puts another value in"
+			d.By = "a kustomization, which sets another value"
 		default:
 			continue
 		}
@@ -221,7 +221,7 @@ func loginOf(adm *admission.Admitted) string {
 	case provider != "" && provider != "generic":
 		return "the identity of this machine at " + provider
 	case adm.Object.Kind == sourcev1.OCIRepositoryKind || text("type") == sourcev1.HelmRepositoryTypeOCI:
-		return "none in the manifest: that of docker or helm on this machine, if there is one for the registry"
+		return "none in the manifest: the login of docker or helm on this machine, if there is one for the registry"
 	}
 	return "none"
 }

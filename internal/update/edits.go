@@ -104,7 +104,7 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 	}
 	file := u.found.File(pos.File)
 	if file == nil {
-		u.refused(c, fmt.Errorf("the file is not among those that were named: name it with -f"))
+		u.refused(c, fmt.Errorf("the file is not among the named files: name it with -f"))
 		return nil, nil
 	}
 	p := u.parse(file)
@@ -120,7 +120,7 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 		u.refused(c, fmt.Errorf("it is in a patch that is folded or in quotes, whose lines are not those of the file: write the patch with |"))
 		return nil, nil
 	case c.node == nil:
-		u.refused(c, fmt.Errorf("no %s with the value %q stands there: a kustomization, a variable or an alias puts it in", key, from))
+		u.refused(c, fmt.Errorf("there is no %s with the value %q: it comes from a kustomization, a variable or an alias", key, from))
 		return nil, nil
 	case marked.Sealed(c.document.Root):
 		u.refused(c, fmt.Errorf("SOPS keeps a checksum of the whole document: edit it with sops"))

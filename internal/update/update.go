@@ -142,7 +142,7 @@ func (u *Update) parse(file *rewrite.File) *parsedFile {
 	for _, d := range p.Documents() {
 		first, last := d.Lines()
 		if d.Err != nil && marked.Any(linesOf(file.Data, first, last)) {
-			u.w.ReportEdit(finding.Syntax, at("", policyKey{}, file.Name, first), "the document cannot be read, and what has a marker in it is not set: "+d.Err.Error())
+			u.w.ReportEdit(finding.Syntax, at("", policyKey{}, file.Name, first), "the document cannot be read, and its markers are ignored: "+d.Err.Error())
 			u.fail(exit.Usage)
 		}
 		for _, f := range marked.Fields(d) {
@@ -258,7 +258,7 @@ func (u *Update) choose(ctx context.Context, r *reconcile.Reconciler) {
 			continue
 		}
 		if s := image.Suspended; s != nil {
-			u.w.Console.Info(console.ObjectSubject(policies[i].Object), fmt.Sprintf("%s is suspended: what follows the policy is left as it is", s))
+			u.w.Console.Info(console.ObjectSubject(policies[i].Object), fmt.Sprintf("%s is suspended: fields that follow the policy are not changed", s))
 			u.chosen[p.policyKey] = append([]choice{}, u.chosen[p.policyKey]...) // it is not missing
 			continue
 		}
@@ -277,7 +277,7 @@ func (u *Update) resolve() {
 		case choices == nil && u.missing[p.policyKey] != nil:
 			u.missing[p.policyKey]()
 		case differs > 0:
-			text := fmt.Sprintf("it chooses %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)
+			text := fmt.Sprintf("it selects %s in %s, and %s in %s", choices[0].image.Tag, choices[0].cluster, choices[differs].image.Tag, choices[differs].cluster)
 			u.w.ReportEdit(finding.PolicyFailed, p.first, text, finding.ChooseCluster)
 			u.fail(exit.Failed)
 		case len(choices) > 0:

@@ -192,7 +192,7 @@ func (v *validation) ignoredKeys(secret *manifest.Secret, err error, ignored fun
 	}
 	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
 		if ignored(name, secret.Data[name]) {
-			v.warn(finding.OddSecret, fmt.Sprintf("%q in Secret %s is not looked at because of its name", name, credential.NameOf(secret)), path...)
+			v.warn(finding.OddSecret, fmt.Sprintf("%q in Secret %s is ignored because of its name", name, credential.NameOf(secret)), path...)
 		}
 	}
 }

@@ -48,11 +48,11 @@ func UselessValuesFiles(obj *sourcev1.HelmChart) string {
 	if len(obj.Spec.ValuesFiles) != 1 || chart.EffectiveValuesFiles(obj.Spec.ValuesFiles) != nil {
 		return ""
 	}
-	return fmt.Sprintf("spec.valuesFiles with nothing but '%s' has no effect, and never means the file at the root of the source", obj.Spec.ValuesFiles[0])
+	return fmt.Sprintf("spec.valuesFiles with only '%s' has no effect, and does not refer to the file at the root of the source", obj.Spec.ValuesFiles[0])
 }
 
 // AnyoneOfRoot is the warning for a trusted root without identities.
-const AnyoneOfRoot = "spec.verify without matchOIDCIdentity accepts a signature of anyone with a certificate of that root"
+const AnyoneOfRoot = "spec.verify without matchOIDCIdentity accepts signatures from anyone with a certificate of that root"
 
 // ArtifactReference returns spec.ref of an OCIRepository, or an empty reference.
 func ArtifactReference(obj *sourcev1.OCIRepository) sourcev1.OCIRepositoryRef {

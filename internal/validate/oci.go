@@ -72,7 +72,7 @@ func (v *validation) emptyRange(path ...any) {
 	if written == "" || begins[written[:1]] == "" {
 		return
 	}
-	v.misread(fmt.Sprintf("%s begins %s in YAML, so the field is empty and any version is taken", written[:1], begins[written[:1]]),
+	v.misread(fmt.Sprintf("%s begins %s in YAML, so the field is empty and any version matches", written[:1], begins[written[:1]]),
 		fmt.Sprintf("put the value in quotes: %s: %q", path[len(path)-1], written), path...)
 }
 
@@ -94,7 +94,7 @@ func (v *validation) ociLayer(mediaType string) {
 	case err != nil || !strings.Contains(parsed, "/") || len(params) > 0:
 		v.warn(finding.OddMediaType, fmt.Sprintf("%q is not a media type, so no layer has it", mediaType), path...)
 	case strings.Contains(mediaType, ".config."):
-		v.warn(finding.OddMediaType, fmt.Sprintf("%s is the media type of a config, which is no layer", mediaType), path...)
+		v.warn(finding.OddMediaType, fmt.Sprintf("%s is the media type of a config, not of a layer", mediaType), path...)
 	case ok && near != mediaType:
 		v.warn(finding.OddMediaType, fmt.Sprintf("no layer may have the media type %s: did you mean %s?", mediaType, near), path...)
 	}

@@ -25,9 +25,9 @@ func operatedHints(obj *manifest.Object, code finding.Code, hints []string) []st
 	case code == finding.Authentication && obj.Kind == sourcev1.GitRepositoryKind:
 		hint = operatedGitHint(obj)
 	case code == finding.OCIWithoutType:
-		hint = "the operator takes no charts from registries: " + migrateHint("which does")
+		hint = "the operator does not support charts from registries: " + migrateHint("which does")
 	case code == finding.NotFound && obj.Kind == sourcev1.HelmRepositoryKind:
-		hint = "spec.chart.repository is the directory that holds index.yaml"
+		hint = "spec.chart.repository must be the directory that contains index.yaml"
 	}
 	if hint != "" {
 		return []string{hint}
@@ -47,7 +47,7 @@ func migrateHint(why string) string {
 }
 
 func directoryHint(obj *manifest.Object) string {
-	return "take a directory in its place with " + finding.StandIn(obj.Kind, obj.Namespace, obj.Name)
+	return "replace it by a directory with " + finding.StandIn(obj.Kind, obj.Namespace, obj.Name)
 }
 
 // operatedGitHint returns the hint for a Git repository without a login, "" if it refers to a Secret.
@@ -59,7 +59,7 @@ func operatedGitHint(obj *manifest.Object) string {
 	case manifest.ValueAt(obj.Content, []any{"spec", "secretRef"}) != nil:
 		return ""
 	case scheme == "https":
-		return "refer with spec.chart.secretRef to a Secret with username and password, or " + directoryHint(obj)
+		return "name a Secret with username and password in spec.chart.secretRef, or " + directoryHint(obj)
 	}
 	return "the operator sends a login to https URLs only: " + directoryHint(obj)
 }

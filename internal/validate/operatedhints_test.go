@@ -15,7 +15,7 @@ func TestOperatedHints(t *testing.T) {
 		return &manifest.Object{Kind: "GitRepository", Namespace: "default", Name: "g", Origin: release, Content: map[string]any{"spec": spec}}
 	}
 	repository := &manifest.Object{Kind: "HelmRepository", Namespace: "default", Name: "r", Origin: release}
-	directory := "take a directory in its place with --source GitRepository/default/g=PATH"
+	directory := "replace it by a directory with --source GitRepository/default/g=PATH"
 	for name, test := range map[string]struct {
 		obj  *manifest.Object
 		code finding.Code
@@ -25,16 +25,16 @@ func TestOperatedHints(t *testing.T) {
 		"an object of Flux 2": {&manifest.Object{Kind: "GitRepository"}, finding.Authentication, "refer with spec.secretRef", "refer with spec.secretRef"},
 		"H18: a closed repository": {repository, finding.Authentication, "refer with spec.secretRef",
 			"the operator used the logins of its pod, which no field of the release names: write the release for Flux 2 with 'helmsrc migrate', " +
-				"where spec.secretRef of the HelmRepository does, or take a directory in its place with --source HelmRepository/default/r=PATH"},
+				"where spec.secretRef of the HelmRepository does, or replace it by a directory with --source HelmRepository/default/r=PATH"},
 		"H13: ssh": {git(map[string]any{"url": "ssh://git@git.test/a"}), finding.Authentication, "in spec.secretRef",
 			"the operator's pod had a key for the repository, which no field of the release names: " + directory},
 		"https": {git(map[string]any{"url": "https://git.test/a"}), finding.Authentication, "in spec.secretRef",
-			"refer with spec.chart.secretRef to a Secret with username and password, or " + directory},
+			"name a Secret with username and password in spec.chart.secretRef, or " + directory},
 		"https with a Secret": {git(map[string]any{"url": "https://git.test/a", "secretRef": map[string]any{"name": "s"}}), finding.Authentication,
 			"the server does not accept the credentials of spec.secretRef", "the server does not accept the credentials of spec.chart.secretRef"},
 		"http":       {git(map[string]any{"url": "http://git.test/a"}), finding.Authentication, "in spec.secretRef", "the operator sends a login to https URLs only: " + directory},
-		"a registry": {repository, finding.OCIWithoutType, "add 'type: oci'", "the operator takes no charts from registries: write the release for Flux 2 with 'helmsrc migrate', which does"},
-		"no index":   {repository, finding.NotFound, "spec.url is; type: oci", "spec.chart.repository is the directory that holds index.yaml"},
+		"a registry": {repository, finding.OCIWithoutType, "add 'type: oci'", "the operator does not support charts from registries: write the release for Flux 2 with 'helmsrc migrate', which does"},
+		"no index":   {repository, finding.NotFound, "spec.url is; type: oci", "spec.chart.repository must be the directory that contains index.yaml"},
 		"no such field": {repository, finding.Certificate, "refer with spec.certSecretRef to a Secret",
 			"refer with spec.certSecretRef to a Secret; a release of Flux 1 has no such field: write the release for Flux 2 with 'helmsrc migrate', which has it"},
 		"the catalogue's hint": {&manifest.Object{Kind: "HelmChart", Namespace: "default", Name: "c", Origin: release}, finding.UnknownChart, "",

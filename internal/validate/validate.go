@@ -141,7 +141,7 @@ func (v *validation) httpURL(raw string) {
 	}
 }
 
-const IndexInURL = "the URL ends in index.yaml, which is appended to it: a cluster would ask for index.yaml/index.yaml"
+const IndexInURL = "the URL ends in index.yaml, which is appended to it: a cluster would request index.yaml/index.yaml"
 
 func NamesIndex(raw string) bool {
 	u, err := auth.ParseURL(raw)
@@ -155,7 +155,7 @@ func (v *validation) loginInURL(raw string) {
 		return
 	}
 	if _, ok := u.User.Password(); ok {
-		v.warn(finding.LoginInURL, "the URL holds a password", "spec", "url")
+		v.warn(finding.LoginInURL, "the URL contains a password", "spec", "url")
 	}
 }
 

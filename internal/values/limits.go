@@ -130,7 +130,7 @@ func (c *composition) spendItems(expression string) error {
 		}
 		expression = rest
 		if indexes++; indexes > maxIndexes {
-			return limitErrorf("more than %d lists in each other", maxIndexes)
+			return limitErrorf("more than %d nested lists", maxIndexes)
 		}
 		if n > maxItems || c.items+n >= maxItems {
 			return limitErrorf("lists of more than %d items", maxItems)

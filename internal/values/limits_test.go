@@ -52,7 +52,7 @@ func TestHostile(t *testing.T) {
 		{"disguised indexes in a value", "1" + lines(full, func(i int) string { return fmt.Sprintf(`,k%d[\6553\5]=1`, i) }), "a", false, 1, "lists of more than 262144 items"},
 		{"signed indexes in a value", "1" + lines(full, func(i int) string { return fmt.Sprintf(`,k%d[+65535]=1`, i) }), "a", false, 1, "lists of more than 262144 items"},
 		{"growing lists", "1" + lines(full, func(i int) string { return fmt.Sprintf(",k[%d]=1", i) }), "a", false, 1, "lists of more than 262144 items"},
-		{"lists in lists", "1,k" + strings.Repeat("[0]", full/3) + "=1", "a", false, 1, "more than 30 lists in each other"},
+		{"lists in lists", "1,k" + strings.Repeat("[0]", full/3) + "=1", "a", false, 1, "more than 30 nested lists"},
 		{"brackets, literally", strings.Repeat("[65536]", full/7), "a", true, 1, ""},
 		{"brackets that are no indexes", strings.Repeat("[a-z]", 1000), "a", false, 1, ""},
 		{"braces", strings.Repeat("{", full), "a", false, 1, "list must terminate"},

@@ -101,7 +101,7 @@ func (c *composition) readPart(p *Part) (map[string]any, error) {
 		if p.Kind == kindSecret {
 			err = errors.New("not a YAML map")
 		}
-		return finding.WithHint(fmt.Errorf("unable to read the values of %s: %w", p, err), "write a YAML map: the Helm Operator takes nothing else")
+		return finding.WithHint(fmt.Errorf("unable to read the values of %s: %w", p, err), "write a YAML map: the Helm Operator accepts nothing else")
 	})
 }
 

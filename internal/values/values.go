@@ -205,7 +205,7 @@ func (c *composition) hint(r Reference, err error) string {
 	var limit *limitError
 	switch {
 	case errors.As(err, &limit):
-		return "Helm stores a release in a Secret, which takes 1 MiB"
+		return "Helm stores a release in a Secret, which is limited to 1 MiB"
 	case errors.Is(err, errKeyNotFound):
 		return keysHint(r, c.objects[[2]string{r.Kind, r.Name}].data)
 	case errors.Is(err, fs.ErrNotExist):

@@ -282,7 +282,7 @@ func checkLogged(body []byte, payload digest.Digest) (*protorekor.KindVersion, e
 	}
 	hash := logged.Spec.Data.Hash
 	if logged.Kind != "hashedrekord" || hash.Algorithm+":"+hash.Value != payload.String() {
-		return nil, errors.New("its log entry is about something else")
+		return nil, errors.New("its log entry is for other content")
 	}
 	return &protorekor.KindVersion{Kind: logged.Kind, Version: logged.Version}, nil
 }

@@ -161,7 +161,7 @@ func TestKeylessAttacks(t *testing.T) {
 		k.LogOther = true
 		must(t, s.Sign(p.target(), k))
 		_, err := verify.Cosign(timeout(t), p.subject, verify.CosignOptions{Trust: trust})
-		refused(t, err, "log entry is about something else")
+		refused(t, err, "log entry is for other content")
 	})
 	for form, sign := range keylessSignings {
 		t.Run("another Sigstore, "+form, func(t *testing.T) {

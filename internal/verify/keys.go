@@ -37,7 +37,7 @@ func CosignKeys(secret string, data map[string][]byte) (map[string][]byte, error
 func keyHint(data map[string][]byte) string {
 	for _, name := range sortedNames(data) {
 		if PublicKey(name, data[name]) {
-			return fmt.Sprintf("%q holds a public key, but only names that end in %s are looked at", name, KeySuffix)
+			return fmt.Sprintf("%q contains a public key, but only names that end in %s are read", name, KeySuffix)
 		}
 	}
 	return ""
@@ -168,7 +168,7 @@ func (j keyJudge) refuse(sig []byte, certificate bool) error {
 	case certificate:
 		hint = finding.WithCertificate
 	case kind != "" && !slices.ContainsFunc(j, func(k publicKey) bool { return k.kind == kind }):
-		hint = fmt.Sprintf("the signature looks as if it was made with a key of type %s, which none of the keys is", kind)
+		hint = fmt.Sprintf("the signature looks as if it was made with a key of type %s, but no key has this type", kind)
 	}
 	return refusal(hint, "invalid signature: it was not made with %s", j.names())
 }

@@ -313,7 +313,7 @@ func TestCosignKeys(t *testing.T) {
 		t.Errorf("got %v", keys)
 	}
 	_, err = verify.CosignKeys("apps/keys", map[string][]byte{"cosign.pem": key.Public})
-	if err == nil || err.Error() != "no public keys found in secret 'apps/keys'" || !strings.Contains(hint(err), `"cosign.pem" holds a public key`) {
+	if err == nil || err.Error() != "no public keys found in secret 'apps/keys'" || !strings.Contains(hint(err), `"cosign.pem" contains a public key`) {
 		t.Errorf("got %v, hint %q", err, hint(err))
 	}
 	p := newWorld(t, "ggcr")

@@ -86,7 +86,7 @@ func (k *revocationsKept) RoundTrip(r *http.Request) (*http.Response, error) {
 	if k.memory.offline() {
 		a, found := k.memory.recall(name, false)
 		if !found {
-			return nil, k.memory.missing("what " + shownHost(r.URL) + " says of revoked certificates")
+			return nil, k.memory.missing("the revocation data of " + shownHost(r.URL))
 		}
 		return &http.Response{
 			Status: http.StatusText(a.code), StatusCode: a.code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -55,7 +55,7 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 		case strings.HasSuffix(name, ".crt"), strings.HasSuffix(name, ".pem"):
 			certificates[name] = data[name]
 		case hint == "" && Certificate(name, data[name]):
-			hint = fmt.Sprintf("%q holds a certificate, but only names that end in .crt or .pem are looked at", name)
+			hint = fmt.Sprintf("%q contains a certificate, but only names that end in .crt or .pem are read", name)
 		}
 	}
 	if len(certificates) == 0 {
@@ -68,7 +68,7 @@ func NotationSecret(secret string, data map[string][]byte) (policy []byte, certi
 func policyHint(data map[string][]byte) string {
 	for _, name := range sortedNames(data) {
 		if bytes.Contains(data[name], []byte(`"trustPolicies"`)) {
-			return fmt.Sprintf("%q holds a trust policy, but only the name %s is looked at", name, PolicyName)
+			return fmt.Sprintf("%q contains a trust policy, but only the name %s is read", name, PolicyName)
 		}
 	}
 	return fmt.Sprintf("notation needs a trust policy: put one into the Secret under the name %s", PolicyName)

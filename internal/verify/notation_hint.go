@@ -25,7 +25,7 @@ func (n *notary) hint(outcome *notation.VerificationOutcome, subject ocispec.Des
 		}
 		switch result.Type {
 		case trustpolicy.TypeAuthenticity:
-			return fmt.Sprintf("it was made by %q with a certificate of %q: the Secret needs one of the certificates on that way, and %s the name in trustedIdentities",
+			return fmt.Sprintf("it was made by %q with a certificate of %q: the Secret needs a certificate of that chain, and %s the name in trustedIdentities",
 				leaf.Subject, last.Subject, PolicyName)
 		case trustpolicy.TypeAuthenticTimestamp:
 			return fmt.Sprintf("the certificate of %q is valid from %s to %s", leaf.Subject,

@@ -291,7 +291,7 @@ func TestNotationSecret(t *testing.T) {
 	}{
 		"no policy":        {map[string][]byte{"a.crt": certificate}, "'trustpolicy.json' not found in secret 'apps/notation'", "trustpolicy.json"},
 		"no certificates":  {map[string][]byte{"trustpolicy.json": policy("strict")}, "no certificates found in secret 'apps/notation'", ""},
-		"with other names": {map[string][]byte{"trustpolicy.json": policy("strict"), "ca": certificate}, "no certificates found in secret 'apps/notation'", `"ca" holds a certificate`},
+		"with other names": {map[string][]byte{"trustpolicy.json": policy("strict"), "ca": certificate}, "no certificates found in secret 'apps/notation'", `"ca" contains a certificate`},
 		"both":             {map[string][]byte{"trustpolicy.json": policy("strict"), "a.crt": certificate, "b.pem": certificate, "c.txt": nil}, "", ""},
 	} {
 		_, certificates, err := verify.NotationSecret("apps/notation", test.data)

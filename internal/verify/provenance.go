@@ -128,7 +128,7 @@ func pgpSigner(sig *packet.Signature, entity *openpgp.Entity) *Signer {
 func pgpHint(err error) string {
 	switch {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
-		return "the keyring does not hold the key that it was signed with"
+		return "the keyring does not contain the key that it was signed with"
 	case errors.Is(err, pgperrors.ErrKeyExpired):
 		return "a newer export of the key may have a later expiry"
 	}

@@ -173,7 +173,7 @@ func (r *reader) content(ctx context.Context, kind string, d digest.Digest, limi
 	case http.StatusOK:
 	case http.StatusNotFound:
 		// Some clients delete a manifest and leave it in the index: a missing manifest is not a signature.
-		return nil, refused("", what+" is listed, but not there", nil)
+		return nil, refused("", what+" is listed, but missing", nil)
 	default:
 		return nil, badAnswer(u, a.code)
 	}

@@ -20,7 +20,7 @@ import (
 // revocationTimeout bounds a request to one revocation server. The library bounds the size of the answer.
 const revocationTimeout = 5 * time.Second
 
-var errNoRevocation = errors.New("revocation servers are not asked")
+var errNoRevocation = errors.New("revocation servers are not contacted")
 
 // revocations sends, for the library, the requests to revocation servers, and records the facts that the library only
 // puts into words: whether a certificate was revoked, or a server could not be reached.

@@ -44,7 +44,7 @@ func TestNetworkRefused(t *testing.T) {
 		}
 		return string(out)
 	}
-	const line = ": helm runs with the network of this machine: it could not be given a namespace without one\n"
+	const line = ": helm can use the network of this machine: no namespace without network could be created\n"
 	refused := refuse != "exec " || !helmtest.Networkless()
 	for flags, want := range map[string]string{"": "", " -v": "debug" + line, " --offline": "warning" + line} {
 		if flags == " --offline" {

@@ -91,7 +91,7 @@ func azureStorage(c *fetch.Client, o Options, u *url.URL) (*auth.AzureStorage, e
 	case k.Azure != nil:
 		identity, err := auth.NewAzureStorage(cloudOptions(c, o), o.route(u), k.Azure)
 		if err == nil && identity.OfMachine() && !o.Ambient {
-			return nil, wrong("the Secret may hold a clientSecret, a clientCertificate, an accountKey or a sasKey", "%s", finding.IdentityLeftOut)
+			return nil, wrong("the Secret may contain a clientSecret, a clientCertificate, an accountKey or a sasKey", "%s", finding.IdentityLeftOut)
 		}
 		return identity, err
 	case k.Account != nil || k.Signature != nil:

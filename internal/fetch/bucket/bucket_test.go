@@ -159,7 +159,7 @@ func TestBucketErrors(t *testing.T) {
 	}{
 		{"no bucket", func(o *Options) { o.Bucket = "none" }, "bucket 'none' not found", "", false, false},
 		{"wrong key", func(o *Options) { o.Login = wrong }, "failed to confirm existence of 'charts' bucket: ", "the credentials may be wrong, or lack the permissions s3:ListBucket and s3:GetObject", true, false},
-		{"no key", func(o *Options) { o.Login = nil }, "failed to confirm existence of 'charts' bucket: ", "the bucket may want credentials: refer with spec.secretRef to a Secret with accesskey and secretkey", true, false},
+		{"no key", func(o *Options) { o.Login = nil }, "failed to confirm existence of 'charts' bucket: ", "the bucket may require credentials: name a Secret with accesskey and secretkey in spec.secretRef", true, false},
 		{"no host", func(o *Options) { o.Endpoint = "other.test" }, "failed to confirm existence of 'charts' bucket: ", "", false, true},
 		{"no endpoint", func(o *Options) { o.Endpoint = "http://x/y" }, "failed to construct S3 client: ", "", false, false},
 		{"provider", func(o *Options) { o.Provider = "oracle" }, "provider oracle of a Bucket is not supported yet", "", false, false},

@@ -118,7 +118,7 @@ func TestGoogleBucketErrors(t *testing.T) {
 	}{
 		{"no bucket", func(o *Options) { o.Bucket = "none" }, "bucket 'none' not found", "", false, false},
 		{"unknown key", func(o *Options) { o.Login = w.login(t, w.gcs.Other) }, "failed to confirm existence of 'charts' bucket: failed to get an access token: ", "the service account may have been disabled, or its key removed", true, false},
-		{"no key", func(o *Options) { o.Login = nil }, "failed to confirm existence of 'charts' bucket: googleapi: Error 401: Anonymous caller", "the bucket may want credentials: refer with spec.secretRef to a Secret with serviceaccount", true, false},
+		{"no key", func(o *Options) { o.Login = nil }, "failed to confirm existence of 'charts' bucket: googleapi: Error 401: Anonymous caller", "the bucket may require credentials: name a Secret with serviceaccount in spec.secretRef", true, false},
 		{"identity of the machine elsewhere", func(o *Options) { o.Login, o.Ambient = nil, true }, "failed to confirm existence of 'charts' bucket: failed to get an access token: 'gcs.test' is not a host of the provider gcp", "", true, false},
 		{"no host", func(o *Options) { o.Endpoint = "other.test" }, "failed to confirm existence of 'charts' bucket: ", "", false, true},
 		{"no endpoint", func(o *Options) { o.Endpoint = "http://x/y" }, "failed to construct GCP client: endpoint 'http://x/y' is not the name of a host", "", false, false},

@@ -243,7 +243,7 @@ func TestGitSSHTrust(t *testing.T) {
 		{"right", string(s.Identity), string(s.KnownHosts), ""},
 		{"among others", string(s.Identity), string(other.KnownHosts) + "# comment\n" + string(s.KnownHosts), ""},
 		{"unknown host", string(s.Identity), string(other.KnownHosts), "ssh.test is not in known_hosts"},
-		{"another host key", string(s.Identity), swapped, "the key of ssh.test is another one than in known_hosts"},
+		{"another host key", string(s.Identity), swapped, "the key of ssh.test differs from known_hosts"},
 		{"revoked", string(s.Identity), "@revoked " + string(s.KnownHosts), "is revoked"},
 		{"unknown identity", string(stranger), string(s.KnownHosts), "the server does not accept the identity"},
 		{"bad known_hosts", string(s.Identity), "ssh.test ssh-ed25519 ????", "'known_hosts' in the Secret of spec.secretRef cannot be read"},

@@ -108,7 +108,7 @@ func (w *gitWalk) entry(name string, e object.TreeEntry, depth int) error {
 func checkEntryName(name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") || strings.EqualFold(name, ".git") ||
 		!filepath.IsLocal(name) {
-		return fmt.Errorf("the repository holds a file with the invalid name %q", name)
+		return fmt.Errorf("the repository contains a file with the invalid name %q", name)
 	}
 	return nil
 }

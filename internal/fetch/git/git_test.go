@@ -192,7 +192,7 @@ func TestGitRefErrors(t *testing.T) {
 		hint      string
 	}{
 		{"no master", gitURL, Ref{}, prefix + `unable to clone 'http://git.test/app.git': couldn't find remote ref "refs/heads/master"`,
-			"the default branch of the repository is main: spec.ref.branch names the one to use"},
+			"the default branch of the repository is main: set spec.ref.branch to the branch to use"},
 		{"tag as branch", gitURL, Ref{Branch: "v1"}, prefix + `unable to clone 'http://git.test/app.git': couldn't find remote ref "refs/heads/v1"`,
 			"there is a tag of this name: use spec.ref.tag: v1"},
 		{"no tag", gitURL, Ref{Tag: "v9"}, prefix + `unable to clone 'http://git.test/app.git': couldn't find remote ref "refs/tags/v9"`, ""},
@@ -202,7 +202,7 @@ func TestGitRefErrors(t *testing.T) {
 		{"empty", "http://git.test/empty.git", Ref{Branch: "main"}, "git repository is empty", ""},
 		{"empty, by version", "http://git.test/empty.git", Ref{SemVer: "*"}, "git repository is empty", ""},
 		{"no repository", "http://git.test/none.git", Ref{}, prefix + "unable to clone 'http://git.test/none.git': repository not found: 404 Not Found",
-			"servers hide private repositories in this way too: they need a Secret in spec.secretRef"},
+			"servers give the same answer for private repositories, which need a Secret in spec.secretRef"},
 		{"no host", "http://other.test/none.git", Ref{}, prefix + "unable to clone 'http://other.test/none.git': ", ""},
 	} {
 		t.Run(v.name, func(t *testing.T) {

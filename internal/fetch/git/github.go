@@ -106,7 +106,7 @@ func (g *githubExchange) token(ctx context.Context) (string, error) {
 	var answer struct{ Token string }
 	err := g.ask(ctx, http.MethodPost, g.app.API.JoinPath("app", "installations", installation, "access_tokens"), &answer)
 	if err == nil && (answer.Token == "" || !HeaderValue(answer.Token)) {
-		err = errors.New("the server's answer holds no token")
+		err = errors.New("the server's answer contains no token")
 	}
 	return answer.Token, err
 }

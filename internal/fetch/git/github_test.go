@@ -87,7 +87,7 @@ func TestGitHubApp(t *testing.T) {
 	})
 	t.Run("no token", func(t *testing.T) {
 		api.Use(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, `{}`) }))
-		if _, err := get(t, time.Now()); err == nil || fetch.Transient(err) || err.Error() != "failed to configure authentication options: the server's answer holds no token" {
+		if _, err := get(t, time.Now()); err == nil || fetch.Transient(err) || err.Error() != "failed to configure authentication options: the server's answer contains no token" {
 			t.Errorf("error %v", err)
 		}
 	})

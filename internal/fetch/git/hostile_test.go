@@ -39,11 +39,11 @@ func TestGitHostileTrees(t *testing.T) {
 	dir := hostileObject(t, w.git, "tree", treeEntry(t, "100644", "x", blob))
 	const byServer = "repository corruption on the remote side" // Git does not send it
 	for name, test := range map[string]struct{ content, want string }{
-		"dot dot":        {treeEntry(t, "40000", "..", dir), `the repository holds a file with the invalid name ".."`},
-		"dot":            {treeEntry(t, "40000", ".", dir), `the repository holds a file with the invalid name "."`},
-		"slash":          {treeEntry(t, "100644", "../x", blob), `the repository holds a file with the invalid name "../x"`},
-		"absolute":       {treeEntry(t, "100644", "/tmp/x", blob), `the repository holds a file with the invalid name "/tmp/x"`},
-		"git directory":  {treeEntry(t, "40000", ".GIT", dir), `the repository holds a file with the invalid name ".GIT"`},
+		"dot dot":        {treeEntry(t, "40000", "..", dir), `the repository contains a file with the invalid name ".."`},
+		"dot":            {treeEntry(t, "40000", ".", dir), `the repository contains a file with the invalid name "."`},
+		"slash":          {treeEntry(t, "100644", "../x", blob), `the repository contains a file with the invalid name "../x"`},
+		"absolute":       {treeEntry(t, "100644", "/tmp/x", blob), `the repository contains a file with the invalid name "/tmp/x"`},
+		"git directory":  {treeEntry(t, "40000", ".GIT", dir), `the repository contains a file with the invalid name ".GIT"`},
 		"empty":          {treeEntry(t, "100644", "", blob), byServer},
 		"file and dir":   {treeEntry(t, "100644", "d", blob) + treeEntry(t, "40000", "d", dir), "mkdirat d: file exists"},
 		"missing object": {treeEntry(t, "100644", "m", strings.Repeat("12", 20)), byServer},

@@ -90,7 +90,7 @@ func TestGitCache(t *testing.T) {
 		t.Error("a part of what is kept is all of it")
 	}
 	offline.Ref = Ref{Branch: "other"}
-	if _, _, err = read(offline); err == nil || !strings.Contains(err.Error(), "what spec.ref names in "+gitURL+" is missing") {
+	if _, _, err = read(offline); err == nil || !strings.Contains(err.Error(), "the commit of spec.ref in "+gitURL+" is missing") {
 		t.Errorf("got %v", err)
 	}
 	if err := os.RemoveAll(filepath.Join(cache.Path(dir), "blobs")); err != nil {

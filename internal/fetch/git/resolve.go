@@ -111,7 +111,7 @@ func (c *clone) resolveShort(ctx context.Context, remote *gitRemote, short strin
 		return nil, err
 	case len(found) > 1:
 		slices.Sort(found)
-		return nil, noRef("several commits begin so: "+strings.Join(found, ", "), "bad revision '%s'", short)
+		return nil, noRef("several commits begin with it: "+strings.Join(found, ", "), "bad revision '%s'", short)
 	}
 	return c.resolveCommit(ctx, remote, Ref{Commit: found[0]})
 }
@@ -233,7 +233,7 @@ func (c *clone) resolveSemVer(ctx context.Context, remote *gitRemote, text strin
 	ref := slices.MaxFunc(best, func(a, b gitTag) int {
 		return cmp.Or(a.when.Compare(b.when), cmp.Compare(a.version.Metadata(), b.version.Metadata()), cmp.Compare(a.ref.name, b.ref.name))
 	}).ref
-	fetch.Decided(ctx, "candidates: tags that are versions: %d; '%s' takes %s", tags, text, strings.TrimPrefix(ref.name, tagPrefix))
+	fetch.Decided(ctx, "candidates: tags that are versions: %d; '%s' selects %s", tags, text, strings.TrimPrefix(ref.name, tagPrefix))
 	return &gitTarget{Name: ref.name, Object: ref.hash, Commit: ref.commit()}, nil
 }
 

@@ -54,8 +54,8 @@ func (e *RevisionError) Hint() string { return e.hint }
 
 var (
 	errNoRevision  = errors.New("the repository has no such revision")
-	errNotInClone  = errors.New("the clone does not hold it")
-	errNoFileThere = errors.New("the clone does not hold its files")
+	errNotInClone  = errors.New("the clone does not contain it")
+	errNoFileThere = errors.New("the clone does not contain its files")
 )
 
 // HasRevision reports whether the repository of a working tree has a revision that can be read.
@@ -123,7 +123,7 @@ func missingRevision(repo *git.Repository, top, revision string, err error) erro
 		e.Err, e.hint = errNotInClone, unshallow
 		return e
 	}
-	e.hint = "name a branch, a tag or a commit of the repository, as origin/main or HEAD~1"
+	e.hint = "name a branch, a tag or a commit of the repository, such as origin/main or HEAD~1"
 	return e
 }
 
@@ -168,7 +168,7 @@ func gitDir(top string) (string, error) {
 	}
 	dir, ok := strings.CutPrefix(string(text), "gitdir:")
 	if !ok {
-		return "", fmt.Errorf("%s: names no directory of Git", at)
+		return "", fmt.Errorf("%s: not a Git directory", at)
 	}
 	if dir = strings.TrimSpace(dir); !filepath.IsAbs(dir) {
 		dir = filepath.Join(top, dir)

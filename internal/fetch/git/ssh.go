@@ -228,7 +228,7 @@ func (s *sshState) explain(addr string, err error) error {
 	case refused != nil && len(refused.Want) == 0:
 		return notTrusted("host key verification failed: "+host+" is not in known_hosts", finding.KnownHosts)
 	case refused != nil:
-		return notTrusted("host key verification failed: the key of "+host+" is another one than in known_hosts", "")
+		return notTrusted("host key verification failed: the key of "+host+" differs from known_hosts", "")
 	case s.checked.Load() && s.offered.Load() && !errors.As(err, &network) && !errors.Is(err, io.EOF):
 		return notTrusted("unable to authenticate as "+s.config.User+": the server does not accept the identity", finding.SSHForbidden)
 	}

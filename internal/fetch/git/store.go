@@ -87,7 +87,7 @@ func (s *gitStore) download(stream io.Reader, f *os.File) error {
 		_, err = io.Copy(io.Discard, t)
 	}
 	if t.Err != nil {
-		return fmt.Errorf("failed to write what is downloaded: %w", t.Err)
+		return fmt.Errorf("failed to write the download: %w", t.Err)
 	}
 	return err
 }

@@ -134,13 +134,13 @@ func (k *gitKeys) read(keys map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		if strings.HasSuffix(name, sshKeySuffix) {
 			if err := k.readSSH(keys[name]); err != nil {
-				return fmt.Errorf("SSH public keys secret error: key '%s' holds no SSH public key that can be read", name)
+				return fmt.Errorf("SSH public keys secret error: key '%s' contains no readable SSH public key", name)
 			}
 			continue
 		}
 		list, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(keys[name]))
 		if err != nil {
-			return fmt.Errorf("PGP public keys secret error: key '%s' holds no armored OpenPGP key that can be read", name)
+			return fmt.Errorf("PGP public keys secret error: key '%s' contains no readable armored OpenPGP key", name)
 		}
 		k.pgp = append(k.pgp, list...)
 	}
@@ -231,7 +231,7 @@ func (k *gitKeys) verifySSH(text string, payload []byte) (string, error) {
 	hashes := map[string]crypto.Hash{"sha256": crypto.SHA256, "sha512": crypto.SHA512}
 	algorithm, ok := hashes[blob.Hash]
 	if !ok || signature.Format == ssh.KeyAlgoRSA {
-		return "", errors.New("the SSH signature is of a kind that is not safe")
+		return "", errors.New("the SSH signature is of an insecure kind")
 	}
 	h := algorithm.New()
 	h.Write(payload)

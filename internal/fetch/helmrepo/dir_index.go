@@ -24,7 +24,7 @@ import (
 // maxLocalFiles is the limit of files in a directory without an index. Repositories of this size have an index.
 const maxLocalFiles = 50_000
 
-var errNoCharts = errors.New("directory holds neither an index.yaml nor a chart archive (.tgz)")
+var errNoCharts = errors.New("directory contains neither an index.yaml nor a chart archive (.tgz)")
 
 // generateIndex returns an index of Archives, or of the chart archives in the directory, not below it. It depends only on the
 // archives: it has no times, and is sorted by file name. As in "helm repo index", files that are not charts are left out, with a
@@ -67,7 +67,7 @@ func (d *Directory) archiveNames() ([]string, error) {
 		return nil, err
 	}
 	if len(files) > maxLocalFiles {
-		return nil, fmt.Errorf("directory without an index.yaml holds more than %d files", maxLocalFiles)
+		return nil, fmt.Errorf("directory without an index.yaml contains more than %d files", maxLocalFiles)
 	}
 	var names []string
 	for _, f := range files {

@@ -262,7 +262,7 @@ func TestHints(t *testing.T) {
 		{"401 on another host, nothing to pass", "http://other.test/401", anonymous, false, "spec.secretRef"},
 		{"401 after a redirect", "/302?to=http://other.test/401", user, false, "redirected to http://other.test:80, which does not get the credentials for http://repo.test:80"},
 		{"404", "/404", user, false, ""},
-		{"407", "/407", user, false, "the proxy wants credentials"},
+		{"407", "/407", user, false, "the proxy requires credentials"},
 		{"unknown CA", "https://repo.test/x", anonymous, false, "spec.certSecretRef"},
 		{"wrong CA", "https://repo.test/x", otherCA, false, "did not issue"},
 		{"plain HTTP", "https://other.test:80/x", anonymous, false, "http://"},

@@ -88,7 +88,7 @@ func (x *exchange) artifact(ctx context.Context, d digest.Digest, a *Artifact, d
 		a.fill(d, doc)
 		return nil
 	case depth == maxIndexDepth:
-		return noChart(fmt.Sprintf("more than %d image indexes lie in each other", maxIndexDepth), "")
+		return noChart(fmt.Sprintf("more than %d nested image indexes", maxIndexDepth), "")
 	}
 	i := slices.IndexFunc(doc.Manifests, isDefaultPlatform)
 	if i < 0 {

@@ -213,7 +213,7 @@ func TestOCIArtifactOfAnIndex(t *testing.T) {
 		{"none", list(child(image, "linux/arm64")), "", "no child with platform linux/amd64 in index sha256:"},
 		{"empty", list(), "", "no child with platform linux/amd64 in index sha256:"},
 		{"many", list(repeat(child(chart, "linux/arm64"), 20)...), "", "no child with platform linux/amd64 in index sha256:"},
-		{"without end", list(child(nested, "linux/amd64")), "", "more than 3 image indexes lie in each other"},
+		{"without end", list(child(nested, "linux/amd64")), "", "more than 3 nested image indexes"},
 		{"no digest", list(child("../../x", "linux/amd64")), "", "the image index lists a manifest without a valid digest"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -284,8 +284,8 @@ func TestOCIPullLayer(t *testing.T) {
 	}{
 		{"as it should be", content, 1000, ""},
 		{"altered at the end", content[1:] + "y", 1000, "computed digest doesn't match"},
-		{"longer", content + "x", 1000, "it has another size than its manifest says"},
-		{"shorter", content[1:], 1000, "it has another size than its manifest says"},
+		{"longer", content + "x", 1000, "its size differs from its manifest"},
+		{"shorter", content[1:], 1000, "its size differs from its manifest"},
 		{"over the limit", content, 1001, "has 1001 bytes, more than the limit of 1000"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

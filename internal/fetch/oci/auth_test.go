@@ -126,7 +126,7 @@ func TestOCITLS(t *testing.T) {
 		{"another CA", "registry.test", wrongCA, false, "x509: certificate signed by unknown authority", "the CA in ca.crt did not issue", true},
 		{"case 60: no client certificate", "registryb.test", ca, false, "remote error: tls: ", "", true},
 		{"case 60: wrong client CA", "registryb.test", other, false, "remote error: tls: ", "", true},
-		{"plain HTTP to a TLS port", "registry.test:443", ca, true, "400 Bad Request", "leave it out", false},
+		{"plain HTTP to a TLS port", "registry.test:443", ca, true, "400 Bad Request", "remove it", false},
 		{"TLS to a plain HTTP port", "registryc.test:80", ca, false, "tls: first record does not look like a TLS handshake", "spec.insecure: true", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestOCIRedirects(t *testing.T) {
 		{"blob store is not there", "http://nowhere.test/x?X-Amz-Signature=canary-signature", "nowhere.test"},
 		{"other scheme", "file:///etc/passwd", `scheme "file" not supported`},
 		{"loop", "http://registry.test/v2/charts/podinfo/blobs/sha256:00", "stopped after 10 redirects"},
-		{"wrong content", "http://repo.test/x.txt", "it has another size than its manifest says"},
+		{"wrong content", "http://repo.test/x.txt", "its size differs from its manifest"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, repo := open(t, test.redirect)

@@ -116,7 +116,7 @@ func (x *exchange) notFoundHint(e *RegistryError) string {
 		return fmt.Sprintf(finding.URLHasChart,
 			scheme, path.Join(x.oci.name.Registry, parent))
 	case len(e.Codes) == 0:
-		return fmt.Sprintf("'%s' may be no registry", x.oci.name.Registry)
+		return fmt.Sprintf("'%s' may not be a registry", x.oci.name.Registry)
 	}
 	return ""
 }

@@ -233,7 +233,7 @@ func manifestDigest(u *url.URL, named string, content []byte) (digest.Digest, er
 	return cmp.Or(got, godigest.FromBytes(content)), nil
 }
 
-var errSize = errors.New("it has another size than its manifest says")
+var errSize = errors.New("its size differs from its manifest")
 
 // notPromised reports that the content from a registry does not match its digest. A retry would not help.
 func notPromised(what string, err error) error {

@@ -49,8 +49,8 @@ charts/lowliar 1.0.0 sizelie=-5
 		{"else", "1.0.0", "its config has mediatype application/vnd.else.v1+json", ""},
 		{"nolayer", "1.0.0", "manifest does not contain a layer with mediatype application/vnd.cncf.helm.chart.content.v1.tar+gzip", ""},
 		{"image-index", "1.0.0", "it is a container image", ""},
-		{"liar", "1.0.0", "it has another size than its manifest says", ""},
-		{"lowliar", "1.0.0", "it has another size than its manifest says", ""},
+		{"liar", "1.0.0", "its size differs from its manifest", ""},
+		{"lowliar", "1.0.0", "its size differs from its manifest", ""},
 	} {
 		t.Run(test.chart, func(t *testing.T) {
 			m, archive, err := pull(t, repo, test.chart, test.version)
@@ -94,7 +94,7 @@ func TestOCIBadManifests(t *testing.T) {
 	good := godigest.FromString("x").String()
 	for _, test := range []struct{ name, body, failure, hint string }{
 		{"not JSON", "hello", "the manifest is not valid JSON", ""},
-		{"HTML", "<!doctype html><html>login</html>", "the manifest is not valid JSON", "may be no registry"},
+		{"HTML", "<!doctype html><html>login</html>", "the manifest is not valid JSON", "may not be a registry"},
 		{"empty object", "{}", "could not load config with mediatype", ""},
 		{"schema 1", `{"schemaVersion": 1, "fsLayers": []}`, "outdated schema version 1", ""},
 		{"image and index at once", `{` + config + `, "manifests": []}`, "ambiguous", ""},
@@ -217,7 +217,7 @@ func TestOCIFaults(t *testing.T) {
 		{"blob: truncated once", `{"` + blobs + `": [{"truncate": 100}]}`, "", false, false, 3},
 		{"blob: truncated always", `{"` + blobs + `": {"truncate": 100}}`, "unexpected EOF", false, true, 5},
 		{"blob: flipped", `{"` + blobs + `": {"flip": 100}}`, "has the wrong content: computed digest doesn't match", true, false, 2},
-		{"blob: endless", `{"` + blobs + `": {"endless": true}}`, "it has another size than its manifest says", true, false, 2},
+		{"blob: endless", `{"` + blobs + `": {"endless": true}}`, "its size differs from its manifest", true, false, 2},
 		{"blob: 404", `{"` + blobs + `": {"status": 404, "body": "{\"errors\":[{\"code\":\"BLOB_UNKNOWN\",\"message\":\"blob unknown to registry\"}]}"}}`,
 			"no such blob in the registry: 404 Not Found: blob unknown to registry", false, false, 2},
 	} {
@@ -329,7 +329,7 @@ func TestOCIRefusals(t *testing.T) {
 		{"403 HTML", 403, "text/html", "<html><head><title>403 Forbidden</title></head></html>", "403 Forbidden: 403 Forbidden", "log in with", true, false, ""},
 		{"404 repository", 404, "application/json", `{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known to registry"}]}`, "no such repository in the registry: 404 Not Found: repository name not known to registry", "", false, false, ""},
 		{"404 tag", 404, "application/json", `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]}`, "no such tag in the registry: 404 Not Found: manifest unknown", "", false, false, ""},
-		{"404 HTML", 404, "text/html", "<html><title>Not Found</title>", "404 Not Found: Not Found", "'registry.test' may be no registry", false, false, ""},
+		{"404 HTML", 404, "text/html", "<html><title>Not Found</title>", "404 Not Found: Not Found", "'registry.test' may not be a registry", false, false, ""},
 		{"404, chart's name in the URL", 404, "application/json", `{"errors":[{"code":"NAME_UNKNOWN","message":"unknown"}]}`, "no such repository", "spec.url ends in the chart's name, which is appended to it: use oci://registry.test", false, false, "charts"},
 		{"429 text", 429, "text/plain", "slow down", "429 Too Many Requests: slow down", "a login may raise the limit", false, true, ""},
 		{"429 Docker Hub", 429, "application/json", `{"errors":[{"code":"TOOMANYREQUESTS","message":"You have reached your pull rate limit."}]}`, "429 Too Many Requests: You have reached your pull rate limit.", "a login may raise", false, true, ""},
@@ -393,9 +393,9 @@ func TestOCIArchiveOfAnIndexEntry(t *testing.T) {
 		{"without a tag", "oci://registry.test/charts/podinfo", "6.7.1", m.Layer.Digest, ""},
 		{"with a digest", "oci://registry.test/charts/podinfo@" + m.Digest.String(), "6.7.1", "", ""},
 		{"with both", "oci://registry.test/charts/podinfo:6.7.1@" + m.Digest.String(), "6.7.1", "", ""},
-		{"another digest in the index", "oci://registry.test/charts/podinfo:6.7.1", "", godigest.FromString("x"), "is not the one that the index names: computed digest doesn't match"},
+		{"another digest in the index", "oci://registry.test/charts/podinfo:6.7.1", "", godigest.FromString("x"), "does not have the digest in the index: computed digest doesn't match"},
 		{"digest of another kind", "oci://registry.test/charts/podinfo:6.7.1", "", godigest.SHA512.FromBytes(archive), ""},
-		{"another digest of another kind", "oci://registry.test/charts/podinfo:6.7.1", "", godigest.SHA512.FromString("x"), "is not the one that the index names: computed digest doesn't match"},
+		{"another digest of another kind", "oci://registry.test/charts/podinfo:6.7.1", "", godigest.SHA512.FromString("x"), "does not have the digest in the index: computed digest doesn't match"},
 		{"another version", "oci://registry.test/charts/podinfo:9.9.9", "", "", "no such tag in the registry"},
 		{"no repository", "oci://registry.test", "1.0.0", "", "invalid OCI registry URL"},
 		{"credentials", "oci://user:canary@registry.test/a", "1.0.0", "", "invalid OCI registry URL: oci://user:REDACTED@registry.test/a"},
@@ -422,7 +422,7 @@ func TestOCIURLs(t *testing.T) {
 		{"oci://ghcr.io", "", ""},
 		{"oci://localhost:5000/x", "", ""},
 		{"oci://[::1]:5000/x", "", ""},
-		{"https://unsupported", "invalid OCI registry URL: https://unsupported", "has to be oci://unsupported"},
+		{"https://unsupported", "invalid OCI registry URL: https://unsupported", "must be oci://unsupported"},
 		{"http://user:canary@h/x?token=canary", "invalid OCI registry URL: http://user:REDACTED@h/x?token=REDACTED", "oci://user:REDACTED@h/x?token=REDACTED"},
 		{"", "invalid OCI registry URL: ", "begin with oci://"},
 		{"oci://", "no host in it", ""},

@@ -195,7 +195,7 @@ func parseManifest(content []byte) (*manifestDocument, error) {
 
 func notARegistry(content []byte) string {
 	if fetch.LooksLikeHTML(content[:min(len(content), fetch.MaxHead)]) {
-		return "the server answers with a web page: it may be no registry"
+		return "the server answers with a web page: it may not be a registry"
 	}
 	return ""
 }

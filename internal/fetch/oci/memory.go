@@ -50,7 +50,7 @@ func (x *exchange) rememberTag(tag string, d digest.Digest) {
 func (x *exchange) rememberedTag(tag string) (d digest.Digest, err error) {
 	m := x.memory()
 	if !m.Recall(keptTag, x.reference(":"+tag), &d) {
-		return "", m.Missing("what the tag " + x.reference(":"+tag) + " names")
+		return "", m.Missing("the artifact of tag " + x.reference(":"+tag))
 	}
 	return digest.Parse(d.String())
 }

@@ -194,7 +194,7 @@ func CheckTag(tag string) error {
 	}
 	hint := ""
 	if strings.Contains(tag, "+") {
-		hint = "a tag cannot hold a \"+\": of a chart it has a \"_\" instead"
+		hint = "a tag cannot contain \"+\": tags of charts have \"_\" instead"
 	}
 	return finding.WithHint(fmt.Errorf("%q cannot be a tag", finding.OneLine(tag, fetch.MaxName)), hint)
 }

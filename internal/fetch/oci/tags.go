@@ -36,7 +36,7 @@ type NoTagsError struct {
 func noTags(ref string, tags []string) error {
 	p := finding.Problem{Code: finding.NoMatch, Text: "unable to locate any tags in provided repository: " + ref}
 	if len(tags) > 0 {
-		p.Advice = fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; any other has to be named exactly", len(tags))
+		p.Advice = fmt.Sprintf("none of its %d tags is a semantic version without a leading \"v\"; any other must be named exactly", len(tags))
 	}
 	return &NoTagsError{p, tags}
 }
