@@ -80,7 +80,7 @@ func TestManyRegions(t *testing.T) {
 	}
 }
 
-// TestDropped shows that entries cost nothing once they are dropped.
+// TestDropped shows that the text of dropped entries does not stay in memory.
 func TestDropped(t *testing.T) {
 	entry := "  - name: a\n    description: " + strings.Repeat("long ", 100) + "\n"
 	data := []byte("apiVersion: v1\nentries:\n  a:\n" + strings.Repeat(entry, 5000))

@@ -98,7 +98,7 @@ func (p *Pending) ReadAt(b []byte, off int64) (int, error) { return p.file.ReadA
 
 // Reset discards the bytes that were written, before a second attempt to fetch the artifact.
 func (p *Pending) Reset() error {
-	if p.sum.Size() == 0 && p.err == nil {
+	if p.Size() == 0 && p.err == nil {
 		return nil
 	}
 	if err := p.file.Truncate(0); err != nil {
@@ -108,7 +108,7 @@ func (p *Pending) Reset() error {
 		return withPath(p.key.dir(), err)
 	}
 	p.sum.Reset()
-	p.err = nil
+	p.known, p.size, p.err = "", 0, nil
 	return nil
 }
 

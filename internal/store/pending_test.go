@@ -19,6 +19,10 @@ func TestPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	copied := "a copy of another file"
+	if err := p.Take(strings.NewReader(copied), godigest.FromString(copied)); err != nil || p.Digest() != godigest.FromString(copied) {
+		t.Fatal(p.Digest(), err)
+	}
 	for _, content := range []string{"the first attempt is longer", "the second"} {
 		if err := p.Reset(); err != nil {
 			t.Fatal(err)
