@@ -80,6 +80,9 @@ type Cache struct {
 	root    *os.Root // of the content
 	key     []byte
 
+	mu   sync.Mutex
+	dirs map[string]*os.Root // the open directories, by their paths
+
 	fresh    sync.Map    // answers that this run stored for identities to which the source names the bytes
 	wrote    atomic.Bool // the cache may exceed its limit
 	readOnly sync.Once
@@ -129,7 +132,7 @@ func (c *Cache) begin() (err error) {
 	if err != nil {
 		return err
 	}
-	c.root = root
+	c.root, c.dirs = root, map[string]*os.Root{".": root}
 	if o := c.options; o.Carried {
 		key := sha256.Sum256([]byte("helmsrc carries"))
 		c.key = key[:]
@@ -147,10 +150,11 @@ func (c *Cache) readKey() error {
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails
-	temp, err := c.writeTemp(answersDir, strings.NewReader(fmt.Sprintf("helmsrc cache %d\n%s\n", format, hex.EncodeToString(key))))
+	temp, _, err := c.writeTemp(path.Join(answersDir, formatFile), strings.NewReader(fmt.Sprintf("helmsrc cache %d\n%s\n", format, hex.EncodeToString(key))))
 	if err != nil {
 		return err
 	}
+	temp = path.Join(answersDir, temp)
 	defer func() { _ = c.root.Remove(temp) }()
 	// Unlike a rename, a link does not replace the file of another process.
 	err = c.root.Link(temp, formatFile)
@@ -198,7 +202,10 @@ func (c *Cache) Close() error {
 	if c.wrote.Load() {
 		_, err = c.trim(c.options.MaxSize)
 	}
-	return errors.Join(err, c.root.Close())
+	for _, dir := range c.dirs {
+		_ = dir.Close() // nothing was written through it
+	}
+	return err
 }
 
 func (c *Cache) warn(err error) {
@@ -229,44 +236,87 @@ func (c *Cache) hashOf(parts ...string) string {
 // errStrange reports a file that this program has not written.
 var errStrange = errors.New("it is not a file of this user")
 
+// in returns the directory of a file, and the base name of the file. Directories stay open: an operation in one of them is then one
+// system call, without a walk from the top. With create, it creates missing directories.
+func (c *Cache) in(name string, create bool) (dir *os.Root, base string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dir, err = c.opened(path.Dir(name), create)
+	return dir, path.Base(name), err
+}
+
+// opened opens a directory step by step; c.mu must be held.
+func (c *Cache) opened(name string, create bool) (*os.Root, error) {
+	if dir := c.dirs[name]; dir != nil {
+		return dir, nil
+	}
+	parent, err := c.opened(path.Dir(name), create)
+	if err != nil {
+		return nil, err
+	}
+	if create {
+		if err := parent.Mkdir(path.Base(name), dirMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
+	}
+	dir, err := parent.OpenRoot(path.Base(name))
+	if err == nil {
+		c.dirs[name] = dir
+	}
+	return dir, err
+}
+
+func (c *Cache) lstat(name string) (fs.FileInfo, error) {
+	dir, base, err := c.in(name, false)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Lstat(base)
+}
+
 // openFile opens a regular file of this user. It does not follow links, and does not open pipes, which could block.
 func (c *Cache) openFile(name string) (*os.File, error) {
-	fi, err := c.root.Lstat(name)
+	fi, err := c.lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() || !file.Owned(fi) {
 		return nil, errStrange
 	}
-	return c.root.Open(name)
+	dir, base, err := c.in(name, false)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Open(base)
 }
 
-// writeTemp writes a temporary file in a directory, which it creates if necessary, and returns its name.
-func (c *Cache) writeTemp(dir string, from io.Reader) (name string, err error) {
-	if err := c.root.MkdirAll(dir, dirMode); err != nil {
-		return "", err
-	}
-	name = path.Join(dir, tempPrefix+rand.Text())
-	f, err := c.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+// writeTemp writes a temporary file in the directory of another file, and returns its base name and the directory.
+func (c *Cache) writeTemp(beside string, from io.Reader) (temp string, dir *os.Root, err error) {
+	dir, _, err = c.in(beside, true)
 	if err != nil {
-		return "", err
+		return "", nil, err
+	}
+	temp = tempPrefix + rand.Text()
+	f, err := dir.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return "", nil, err
 	}
 	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Close()); err != nil {
-		_ = c.root.Remove(name)
-		return "", err
+		_ = dir.Remove(temp)
+		return "", nil, err
 	}
-	return name, nil
+	return temp, dir, nil
 }
 
 // write writes a file atomically.
 func (c *Cache) write(name string, from io.Reader) error {
-	temp, err := c.writeTemp(path.Dir(name), from)
+	temp, dir, err := c.writeTemp(name, from)
 	if err != nil {
 		return err
 	}
-	if err := c.root.Rename(temp, name); err != nil {
-		_ = c.root.Remove(temp)
+	if err := dir.Rename(temp, path.Base(name)); err != nil {
+		_ = dir.Remove(temp)
 		return err
 	}
 	c.touch(name, time.Time{})
@@ -281,6 +331,8 @@ const usedAgain = time.Minute
 func (c *Cache) touch(name string, last time.Time) {
 	now := c.options.Now()
 	if age := now.Sub(last); age < 0 || age >= usedAgain {
-		_ = c.root.Chtimes(name, now, now) // the cache may be read-only
+		if dir, base, err := c.in(name, false); err == nil {
+			_ = dir.Chtimes(base, now, now) // the cache may be read-only
+		}
 	}
 }
