@@ -203,6 +203,8 @@ func (p *Pending) rename(a Artifact) error {
 type replacement struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"`
+	// Before is the digest of an announced artifact that is replaced again before the object was recorded.
+	Before string `json:"before,omitempty"`
 }
 
 func (s *Store) announce(v *view, key Key, a Artifact) error {
@@ -213,7 +215,7 @@ func (s *Store) announce(v *view, key Key, a Artifact) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(replacement{a.Path, a.Digest})
+	data, err := json.Marshal(replacement{a.Path, a.Digest, s.replaced(a.Path).String()})
 	if err != nil {
 		return err
 	}

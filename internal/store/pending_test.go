@@ -184,3 +184,24 @@ func TestCopyRoundTrip(t *testing.T) {
 		t.Errorf("read %d bytes, %v", b.Len(), err)
 	}
 }
+
+// TestReplacedTwice: two runs in turn replace the artifact of a recorded object, and neither records it. The second ends before its
+// artifact has its name.
+func TestReplacedTwice(t *testing.T) {
+	s := newStore(t)
+	defer lock(t, s, chartKey)()
+	recorded := put(t, s, chartKey, "podinfo-1.0.0.tgz", "", "recorded")
+	remember(t, s, chartKey, &Record{})
+	put(t, s, chartKey, "podinfo-1.0.0.tgz", "", "second")
+	next := Artifact{Path: recorded.Path, Digest: godigest.FromString("third").String()}
+	key, err := s.stored(chartKey)
+	if err == nil {
+		err = s.announce(s.view, key, next)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Verify(recorded.Path, recorded.Digest); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the artifact looks altered: %v", err)
+	}
+}

@@ -50,7 +50,7 @@ func (s *Store) Verify(artifact, want string) error {
 		s.noteBytes(artifact, want, f.Stat)
 		return nil
 	}
-	if s.isReplacement(artifact) {
+	if s.replaced(artifact) != "" {
 		return fmt.Errorf("%s was replaced by a run that did not finish: %w", artifact, fs.ErrNotExist)
 	}
 	return &AlteredError{artifact, fmt.Errorf("computed digest doesn't match '%s'", d)}
@@ -151,34 +151,43 @@ func (s *Store) sum(artifact string, like digest.Digest) (digest.Digest, error) 
 	return digestOf(f, like)
 }
 
-func digestOf(r io.Reader, like digest.Digest) (digest.Digest, error) {
+func digestOf(f *os.File, like digest.Digest) (digest.Digest, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
 	w := digest.NewWriter(like.Algorithm())
-	_, err := io.Copy(w, r)
+	_, err = io.Copy(w, io.LimitReader(f, fi.Size()+1)) // the limit makes the buffer of Copy no larger than the file
 	return w.Digest(), err
 }
 
-// isReplacement reports whether the artifact is a replacement that was announced, but not recorded.
-func (s *Store) isReplacement(artifact string) bool {
+// replaced returns the digest of an artifact that is an announced replacement, or that an announced replacement was about to replace
+// a second time. It returns "" for any other artifact.
+func (s *Store) replaced(artifact string) digest.Digest {
 	key, err := splitPath(artifact)
 	if err != nil {
-		return false
+		return ""
 	}
 	v, err := s.existing()
 	if err != nil {
-		return false
+		return ""
 	}
 	data, err := v.readState(key.next(), maxRecord)
 	if err != nil {
-		return false
+		return ""
 	}
 	var next replacement
 	if json.Unmarshal(data, &next) != nil || next.Path != artifact {
-		return false
+		return ""
 	}
-	want, err := digest.Parse(next.Digest)
-	if err != nil {
-		return false
+	for _, text := range []string{next.Digest, next.Before} {
+		want, err := digest.Parse(text)
+		if err != nil {
+			continue
+		}
+		if got, err := s.sum(artifact, want); err == nil && got == want {
+			return want
+		}
 	}
-	got, err := s.sum(artifact, want)
-	return err == nil && got == want
+	return ""
 }
