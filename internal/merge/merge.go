@@ -291,7 +291,7 @@ func (j *joining) copy(ctx context.Context, key store.Key, h holding) (copied bo
 	if same {
 		return false, nil
 	}
-	return true, j.to.Remember(key, h.record)
+	return true, j.to.Remember(key, h.record, nil)
 }
 
 // same reports whether the target already has the object with the same record.
@@ -327,7 +327,7 @@ func (j *joining) remember(ctx context.Context, key store.Key, r *store.Record) 
 			return err
 		}
 	}
-	return errors.Join(j.to.Remember(key, r), unlock())
+	return errors.Join(j.to.Remember(key, r, nil), unlock())
 }
 
 // store copies an artifact. The file gets its name only after its digest was verified.

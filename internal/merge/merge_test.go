@@ -47,7 +47,7 @@ func put(t *testing.T, st *store.Store, key store.Key, text, failure string, at 
 		}
 		status = fmt.Sprintf(`{"artifact": {"path": %q, "digest": %q, "size": %d, "lastUpdateTime": %q}}`, a.Path, a.Digest, len(text), at.UTC().Format(time.RFC3339))
 	}
-	if err := st.Remember(key, &store.Record{Object: json.RawMessage(`"` + key.String() + `"`), Status: json.RawMessage(status), Failure: failure}); err != nil {
+	if err := st.Remember(key, &store.Record{Object: json.RawMessage(`"` + key.String() + `"`), Status: json.RawMessage(status), Failure: failure}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(unlock(), st.Save(t.Context())); err != nil {

@@ -104,7 +104,7 @@ func (p *reconciliation) remember() error {
 	if err != nil {
 		return err
 	}
-	if err := p.r.store.Remember(p.key, record); err != nil {
+	if err := p.r.store.Remember(p.key, record, p.remembered); err != nil {
 		return fmt.Errorf("unable to record the status: %w", err)
 	}
 	if p.out.Failure == nil && p.status.artifact != nil {

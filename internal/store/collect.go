@@ -23,6 +23,9 @@ func (s *Store) Collect(key Key, current string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if len(files) == 1 && files[0].Name() == path.Base(current) {
+		return 0, nil
+	}
 	keep := append(v.linked(key), path.Base(current))
 	removed := 0
 	var errs []error

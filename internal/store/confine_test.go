@@ -91,7 +91,7 @@ func useAll(t *testing.T, s *Store) error {
 			_, err = p.Commit("x-1.0.0.tgz", LinkLatest)
 			add(err)
 		}
-		add(s.Remember(chartKey, &Record{}))
+		add(s.Remember(chartKey, &Record{}, nil))
 		_, err = s.Collect(chartKey, "x-1.0.0.tgz")
 		add(err)
 		add(s.Remove("helmchart/apps/podinfo/x-0.0.1.tgz"))

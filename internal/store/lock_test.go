@@ -16,7 +16,7 @@ func TestNeedsLock(t *testing.T) {
 	if _, err := s.Create(chartKey); !errors.Is(err, errNotLocked) {
 		t.Errorf("Create: %v", err)
 	}
-	if err := s.Remember(chartKey, &Record{}); !errors.Is(err, errNotLocked) {
+	if err := s.Remember(chartKey, &Record{}, nil); !errors.Is(err, errNotLocked) {
 		t.Errorf("Remember: %v", err)
 	}
 	if _, err := s.Collect(chartKey, ""); !errors.Is(err, errNotLocked) {

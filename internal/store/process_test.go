@@ -110,7 +110,7 @@ func storeOnce(s *Store, r *rand.Rand) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Remember(chartKey, &Record{Status: status}); err != nil {
+	if err := s.Remember(chartKey, &Record{Status: status}, nil); err != nil {
 		return err
 	}
 	step()

@@ -42,7 +42,7 @@ func fillDisk(s *Store) error {
 			return fmt.Errorf("a write beyond the limit: %w", err)
 		}
 	}
-	if err := s.Remember(chartKey, &Record{Fingerprint: strings.Repeat("x", 2*fileLimit)}); !errors.Is(err, syscall.EFBIG) {
+	if err := s.Remember(chartKey, &Record{Fingerprint: strings.Repeat("x", 2*fileLimit)}, nil); !errors.Is(err, syscall.EFBIG) {
 		return fmt.Errorf("a record beyond the limit: %w", err)
 	}
 	// A smaller one still fits, in the same file.

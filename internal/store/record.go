@@ -38,6 +38,8 @@ type Record struct {
 	Chart ReleasedChart `json:"chart,omitzero"`
 	// Values has a digest for each value that a release takes from a ConfigMap, and no value of a Secret.
 	Values map[string]any `json:"values,omitzero"`
+
+	text []byte // of the file that Recall has read
 }
 
 // ReleasedChart is the chart to which an object without an artifact was resolved: its name, the version that would be
@@ -64,9 +66,10 @@ var errTooLarge = errors.New("is too large")
 
 func tooLarge(most int) error { return fmt.Errorf("%w: more than %d bytes", errTooLarge, most) }
 
-// Remember replaces the record of the object, whose lock must be held. An object of a kind in Options.Shared needs no
-// lock; [Store.Save] writes its record.
-func (s *Store) Remember(key Key, r *Record) error {
+// Remember replaces the record of the object, whose lock must be held. It does not write the same record again if earlier is the
+// record that Recall returned under this lock; earlier may be nil. An object of a kind in Options.Shared needs no lock; [Store.Save]
+// writes its record.
+func (s *Store) Remember(key Key, r, earlier *Record) error {
 	key, err := s.stored(key)
 	if err != nil {
 		return err
@@ -82,7 +85,7 @@ func (s *Store) Remember(key Key, r *Record) error {
 	if err != nil {
 		return fmt.Errorf("record %s: %w", key, err)
 	}
-	if old, err := v.readState(key.record(), maxRecord); err != nil || !bytes.Equal(old, data) { // an unreadable record is replaced
+	if earlier == nil || !bytes.Equal(earlier.text, data) {
 		if err := s.writeFile(v, key.record(), bytes.NewReader(data)); err != nil {
 			return fmt.Errorf("record %s: %w", key, err)
 		}
@@ -132,7 +135,7 @@ func decodeRecord(name string, data []byte) (*Record, error) {
 	if err := bound.Check(data); err != nil {
 		return nil, &RecordError{name, err}
 	}
-	r := new(Record)
+	r := &Record{text: data}
 	err := json.Unmarshal(data, r)
 	if err != nil || r.FormatVersion != recordFormat {
 		return nil, &RecordError{name, unknownFormat(data, err)}

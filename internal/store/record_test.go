@@ -48,11 +48,19 @@ func TestRecordUnchanged(t *testing.T) {
 	}
 	remember(t, s, chartKey, &Record{Fingerprint: "f"})
 	before := stat()
-	remember(t, s, chartKey, &Record{Fingerprint: "f"})
+	earlier, err := s.Recall(chartKey)
+	if err == nil {
+		err = s.Remember(chartKey, &Record{Fingerprint: "f"}, earlier)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if !os.SameFile(before, stat()) {
 		t.Error("an equal record was written again")
 	}
-	remember(t, s, chartKey, &Record{Fingerprint: "g"})
+	if err := s.Remember(chartKey, &Record{Fingerprint: "g"}, earlier); err != nil {
+		t.Fatal(err)
+	}
 	if os.SameFile(before, stat()) {
 		t.Error("the record was changed in place")
 	}
@@ -113,7 +121,7 @@ func TestRememberRefuses(t *testing.T) {
 		"no JSON":   {Status: []byte("{")},
 		"too large": {Fingerprint: strings.Repeat("x", maxRecord)},
 	} {
-		if err := s.Remember(chartKey, r); err == nil {
+		if err := s.Remember(chartKey, r, nil); err == nil {
 			t.Errorf("%s: is remembered", name)
 		}
 	}

@@ -75,10 +75,10 @@ func TestSharedRecords(t *testing.T) {
 	if keys, err := again(t, s).Keys(); err != nil || !slices.Equal(keys, []Key{NewKey("HelmRelease", "apps", "other"), NewKey("HelmRelease", "apps", "podinfo")}) {
 		t.Errorf("Keys: %v, %v", keys, err)
 	}
-	if err := s.Remember(releaseKey, &Record{Status: []byte("{")}); err == nil {
+	if err := s.Remember(releaseKey, &Record{Status: []byte("{")}, nil); err == nil {
 		t.Error("what is no JSON is remembered")
 	}
-	if err := s.Remember(Key{"HelmRelease", "..", "x\ny"}, &Record{}); err == nil {
+	if err := s.Remember(Key{"HelmRelease", "..", "x\ny"}, &Record{}, nil); err == nil {
 		t.Error("a name with a line break is remembered")
 	}
 }
@@ -266,7 +266,7 @@ func TestSharedRecordsPlanted(t *testing.T) {
 func writeShared(s *Store) error {
 	seed := os.Getenv(childSeed)
 	for i := range counts {
-		if err := s.Remember(Key{"HelmRelease", "apps", fmt.Sprintf("%s-%d", seed, i)}, &Record{Fingerprint: seed}); err != nil {
+		if err := s.Remember(Key{"HelmRelease", "apps", fmt.Sprintf("%s-%d", seed, i)}, &Record{Fingerprint: seed}, nil); err != nil {
 			return err
 		}
 		if err := s.Save(context.Background()); err != nil {

@@ -98,7 +98,7 @@ func lockAndPut(t *testing.T, s *Store, key Key, file, link, content string) Art
 
 func remember(t *testing.T, s *Store, key Key, r *Record) {
 	t.Helper()
-	if err := s.Remember(key, r); err != nil {
+	if err := s.Remember(key, r, nil); err != nil {
 		t.Fatal(err)
 	}
 }
