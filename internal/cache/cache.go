@@ -202,6 +202,8 @@ func (c *Cache) Close() error {
 	if c.wrote.Load() {
 		_, err = c.trim(c.options.MaxSize)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, dir := range c.dirs {
 		_ = dir.Close() // nothing was written through it
 	}
