@@ -121,7 +121,11 @@ func (c *Cache) Keep(s Scope, d digest.Digest, size int64, from io.Reader) {
 // keep writes the bytes unless a file with their name and size exists: its content is verified when it is read.
 func (c *Cache) keep(d digest.Digest, size int64, from io.Reader) error {
 	name := blobPath(d)
-	fi, err := c.lstat(name)
+	dir, base, err := c.in(name, true)
+	if err != nil {
+		return err
+	}
+	fi, err := dir.Lstat(base)
 	if err == nil && (!fi.Mode().IsRegular() || !file.Owned(fi)) {
 		return fmt.Errorf("%s: %w", name, errStrange)
 	}

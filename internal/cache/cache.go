@@ -137,7 +137,7 @@ func (c *Cache) begin() (err error) {
 		key := sha256.Sum256([]byte("helmsrc carries"))
 		c.key = key[:]
 	} else if err := c.readKey(); err != nil {
-		return errors.Join(err, root.Close())
+		return errors.Join(err, c.Close())
 	}
 	return nil
 }
@@ -268,26 +268,18 @@ func (c *Cache) opened(name string, create bool) (*os.Root, error) {
 	return dir, err
 }
 
-func (c *Cache) lstat(name string) (fs.FileInfo, error) {
+// openFile opens a regular file of this user. It does not follow links, and does not open pipes, which could block.
+func (c *Cache) openFile(name string) (*os.File, error) {
 	dir, base, err := c.in(name, false)
 	if err != nil {
 		return nil, err
 	}
-	return dir.Lstat(base)
-}
-
-// openFile opens a regular file of this user. It does not follow links, and does not open pipes, which could block.
-func (c *Cache) openFile(name string) (*os.File, error) {
-	fi, err := c.lstat(name)
+	fi, err := dir.Lstat(base)
 	if err != nil {
 		return nil, err
 	}
 	if !fi.Mode().IsRegular() || !file.Owned(fi) {
 		return nil, errStrange
-	}
-	dir, base, err := c.in(name, false)
-	if err != nil {
-		return nil, err
 	}
 	return dir.Open(base)
 }

@@ -80,3 +80,19 @@ func TestAnotherUser(t *testing.T) {
 		t.Error("the directory of another user is used")
 	}
 }
+
+// TestDirectoriesStayOpen shows that a used directory is not opened again: it serves its files when its path leads to another one.
+func TestDirectoriesStayOpen(t *testing.T) {
+	w := newWorld(t)
+	c := w.open()
+	d := keep(c, alice, "archive")
+	for _, part := range []string{"blobs", "answers"} {
+		shard := filepath.Dir(w.files(part)[0])
+		if err := os.Rename(shard, shard+".moved"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text, ok := load(c, alice, d); !ok || text != "archive" {
+		t.Errorf("%q, %v", text, ok)
+	}
+}
