@@ -33,6 +33,9 @@ var plainWords = []struct{ pattern, instead string }{
 	{`\b(?:is|are|not) believed\b`, "trusted"},
 	{`\bfor the right one\b`, "what is not verified"},
 	{`\bround in a circle\b`, "cycle"},
+	{`\bexclude each other\b`, "are mutually exclusive"},
+	{`\btakes? no part\b`, "is missing from"},
+	{`\brefers? with spec\b`, "name in spec"},
 }
 
 // commentWords matches such words in comments.
