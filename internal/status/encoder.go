@@ -31,8 +31,8 @@ func Formats() []Format { return []Format{YAML, JSON, JSONL, Wide, Name} }
 
 // An Encoder writes documents. Close must be called after the last one: json and the tables are not complete before.
 type Encoder struct {
-	encode func(doc map[string]any) error
-	close  func() error
+	Encode func(doc map[string]any) error // writes one document
+	Close  func() error                   // writes the rest of the output; it does not close the writer
 }
 
 // NewEncoder returns an encoder that writes to w. The tables compute ages at now.
@@ -70,12 +70,6 @@ func joinFormats() string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// Encode writes one document.
-func (e *Encoder) Encode(doc map[string]any) error { return e.encode(doc) }
-
-// Close writes the rest of the output. It does not close the writer.
-func (e *Encoder) Close() error { return e.close() }
 
 func writeYAML(w io.Writer, doc map[string]any) error {
 	text, err := marshalJSON(doc, "", "")

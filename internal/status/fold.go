@@ -191,33 +191,37 @@ func FoldGenerator(prev Previous, o Outcome, now time.Time) ([]metav1.Condition,
 	c := &conditions{generation: o.Generation, list: slices.Clone(prev.Conditions)}
 	c.remove(meta.StalledCondition, meta.ReconcilingCondition)
 	switch f := o.Failure; {
-	case f == nil && o.Stored != nil:
-		c.set(meta.ReadyCondition, metav1.ConditionTrue, o.Stored.Reason, o.Stored.Message)
-	case f == nil:
-		c.setTrue(meta.ReconcilingCondition, Progressing, "Reconciliation in progress")
-		c.set(meta.ReadyCondition, metav1.ConditionUnknown, Progressing, "Reconciliation in progress")
-	case f.Stalled != "":
+	case f != nil && f.Stalled != "":
 		c.setTrue(meta.StalledCondition, f.Stalled, f.Message)
-		c.set(meta.ReadyCondition, metav1.ConditionFalse, f.Reason, f.Message)
-	default:
+	case f != nil:
 		c.setTrue(meta.ReconcilingCondition, ProgressingWithRetry, f.Message)
-		c.set(meta.ReadyCondition, metav1.ConditionFalse, f.Reason, f.Message)
+	case o.Stored == nil:
+		c.setTrue(meta.ReconcilingCondition, Progressing, inProgress)
 	}
+	c.ready(o, metav1.ConditionTrue, inProgress)
 	return c.finish(prev.Conditions, now), o.Generation
 }
+
+const inProgress = "Reconciliation in progress"
 
 // FoldExternalArtifact returns the conditions of an ExternalArtifact, which has only Ready.
 func FoldExternalArtifact(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, int64) {
 	c := &conditions{generation: o.Generation}
-	switch f := o.Failure; {
-	case f != nil:
-		c.set(meta.ReadyCondition, metav1.ConditionFalse, f.Reason, f.Message)
-	case o.Stored != nil:
-		c.set(meta.ReadyCondition, metav1.ConditionTrue, o.Stored.Reason, o.Stored.Message)
-	default:
-		c.set(meta.ReadyCondition, metav1.ConditionUnknown, Progressing, "Reconciliation in progress")
-	}
+	c.ready(o, metav1.ConditionTrue, inProgress)
 	return c.finish(prev.Conditions, now), o.Generation
+}
+
+// ready sets the condition Ready of an object whose failures have no conditions of their own: to stored once Outcome.Stored is
+// known, and to unknown with the message progressing before that.
+func (c *conditions) ready(o Outcome, stored metav1.ConditionStatus, progressing string) {
+	switch {
+	case o.Failure != nil:
+		c.set(meta.ReadyCondition, metav1.ConditionFalse, o.Failure.Reason, o.Failure.Message)
+	case o.Stored != nil:
+		c.set(meta.ReadyCondition, stored, o.Stored.Reason, o.Stored.Message)
+	default:
+		c.set(meta.ReadyCondition, metav1.ConditionUnknown, Progressing, progressing)
+	}
 }
 
 // Reasons of HelmReleases, spelled as helm-controller spells them. They have no condition of their own: Ready is false.
@@ -250,19 +254,12 @@ func FoldRelease(prev Previous, o Outcome, now time.Time) ([]metav1.Condition, i
 	c.remove(meta.StalledCondition)
 	c.setTrue(meta.ReconcilingCondition, Progressing, fulfilling)
 	observed := prev.observedGeneration()
-	switch f := o.Failure; {
-	case f == nil && o.Stored != nil:
-		c.set(meta.ReadyCondition, metav1.ConditionUnknown, o.Stored.Reason, o.Stored.Message)
-	case f == nil:
-		c.set(meta.ReadyCondition, metav1.ConditionUnknown, Progressing, fulfilling)
-	case f.Stalled != "":
+	if f := o.Failure; f != nil && f.Stalled != "" {
 		c.remove(meta.ReconcilingCondition)
 		c.setTrue(meta.StalledCondition, f.Stalled, f.Message)
-		c.set(meta.ReadyCondition, metav1.ConditionFalse, f.Reason, f.Message)
 		observed = o.Generation
-	default:
-		c.set(meta.ReadyCondition, metav1.ConditionFalse, f.Reason, f.Message)
 	}
+	c.ready(o, metav1.ConditionUnknown, fulfilling)
 	return c.finish(prev.Conditions, now), observed
 }
 

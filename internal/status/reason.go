@@ -58,44 +58,7 @@ const (
 )
 
 // Finding returns the code for a reason, for failures whose errors have no code.
-func (r Reason) Finding() finding.Code {
-	if code, ok := codeByReason()[r]; ok {
-		return code
-	}
-	return finding.Unexpected
-}
-
-func codeByReason() map[Reason]finding.Code {
-	return map[Reason]finding.Code{
-		URLInvalid:              finding.InvalidURL,
-		AuthenticationFailed:    finding.Authentication,
-		IndexationFailed:        finding.InvalidIndex,
-		SourceUnavailable:       finding.MissingSource,
-		NoSourceArtifact:        finding.SourceNotReady,
-		InvalidChartReference:   finding.UnknownChart,
-		ChartPullError:          finding.InvalidArchive,
-		ValuesFilesError:        finding.ValuesFiles,
-		DependencyBuildError:    finding.Dependencies,
-		ChartPackageError:       finding.Packaging,
-		MetadataPatchError:      finding.Packaging,
-		ChartVerificationError:  finding.Unverifiable,
-		VerificationError:       finding.Unverifiable,
-		GitOperationFailed:      finding.GitFailed,
-		BucketOperationFailed:   finding.BucketFailed,
-		OCIPullFailed:           finding.InvalidArchive,
-		OCILayerOperationFailed: finding.UnusableLayer,
-		DirectoryCreationFailed: finding.Storage,
-		AcquireLockFailed:       finding.Storage,
-		ArchiveOperationFailed:  finding.Storage,
-		StatOperationFailed:     finding.Storage,
-		ReadOperationFailed:     finding.Storage,
-
-		SourceNotReady:   finding.SourceNotReady,
-		ValuesError:      finding.InvalidValues,
-		ChartMutateError: finding.ChartTag,
-		ArtifactFailed:   finding.InvalidArchive,
-	}
-}
+func (r Reason) Finding() finding.Code { return cmp.Or(treatments()[r].code, finding.Unexpected) }
 
 // Reasons that are not failures.
 const (
@@ -111,55 +74,49 @@ const (
 )
 
 type treatment struct {
-	condition  string // FetchFailed if empty
-	prefix     string // in front of the error's text, ending in ": "
+	code       finding.Code // of errors that have none; Unexpected if empty
+	condition  string       // FetchFailed if empty
+	prefix     string       // in front of the error's text, ending in ": "
 	stalls     bool
 	unverifies bool
 	reason     Reason // of the condition, if it differs from that of Stalled
 }
 
-// treatmentOf returns the class of a reason in source-controller. A reason without an entry is a FetchFailed without prefix
-// that is retried.
-func treatmentOf(r Reason) treatment {
-	const (
-		build   = sourcev1.BuildFailedCondition
-		storage = sourcev1.StorageOperationFailedCondition
-	)
-	switch r {
-	case URLInvalid:
-		return treatment{stalls: true}
-	case SourceUnavailable:
-		return treatment{prefix: "failed to get source: "}
-	case UnsupportedSourceKind:
-		return treatment{prefix: "failed to get source: ", stalls: true, reason: SourceUnavailable}
-	case FeatureGateDisabled:
-		return treatment{condition: meta.StalledCondition, stalls: true}
-	case VerificationError:
-		return treatment{unverifies: true}
-	case InvalidChartReference:
-		return treatment{prefix: "invalid chart reference: ", stalls: true}
-	case ChartPullError:
-		return treatment{prefix: "chart pull error: "}
-	case Unknown:
-		return treatment{prefix: "unknown build error: "}
-	case MetadataPatchError:
-		return treatment{condition: build, prefix: "chart metadata patch error: ", stalls: true}
-	case ValuesFilesError:
-		return treatment{condition: build, prefix: "values files merge error: ", stalls: true}
-	case DependencyBuildError:
-		return treatment{condition: build, prefix: "dependency build error: "}
-	case ChartPackageError:
-		return treatment{condition: build, prefix: "chart package error: "}
-	case ChartVerificationError:
-		return treatment{condition: build, prefix: "chart verification error: ", unverifies: true}
-	case DirectoryCreationFailed:
-		return treatment{condition: storage, prefix: "failed to create artifact directory: "}
-	case AcquireLockFailed:
-		return treatment{condition: storage, prefix: "failed to acquire lock for artifact: "}
-	case ArchiveOperationFailed, StatOperationFailed:
-		return treatment{condition: storage}
+// treatments returns what becomes of failures in source-controller, by their reasons. A reason without an entry is a FetchFailed
+// without prefix that is retried.
+func treatments() map[Reason]treatment {
+	return map[Reason]treatment{
+		URLInvalid:              {code: finding.InvalidURL, stalls: true},
+		AuthenticationFailed:    {code: finding.Authentication},
+		IndexationFailed:        {code: finding.InvalidIndex},
+		SourceUnavailable:       {code: finding.MissingSource, prefix: "failed to get source: "},
+		UnsupportedSourceKind:   {prefix: "failed to get source: ", stalls: true, reason: SourceUnavailable},
+		NoSourceArtifact:        {code: finding.SourceNotReady},
+		FeatureGateDisabled:     {condition: meta.StalledCondition, stalls: true},
+		InvalidChartReference:   {code: finding.UnknownChart, prefix: "invalid chart reference: ", stalls: true},
+		ChartPullError:          {code: finding.InvalidArchive, prefix: "chart pull error: "},
+		Unknown:                 {prefix: "unknown build error: "},
+		MetadataPatchError:      {code: finding.Packaging, condition: buildFailed, prefix: "chart metadata patch error: ", stalls: true},
+		ValuesFilesError:        {code: finding.ValuesFiles, condition: buildFailed, prefix: "values files merge error: ", stalls: true},
+		DependencyBuildError:    {code: finding.Dependencies, condition: buildFailed, prefix: "dependency build error: "},
+		ChartPackageError:       {code: finding.Packaging, condition: buildFailed, prefix: "chart package error: "},
+		ChartVerificationError:  {code: finding.Unverifiable, condition: buildFailed, prefix: "chart verification error: ", unverifies: true},
+		VerificationError:       {code: finding.Unverifiable, unverifies: true},
+		GitOperationFailed:      {code: finding.GitFailed},
+		BucketOperationFailed:   {code: finding.BucketFailed},
+		OCIPullFailed:           {code: finding.InvalidArchive},
+		OCILayerOperationFailed: {code: finding.UnusableLayer},
+		DirectoryCreationFailed: {code: finding.Storage, condition: storageFailed, prefix: "failed to create artifact directory: "},
+		AcquireLockFailed:       {code: finding.Storage, condition: storageFailed, prefix: "failed to acquire lock for artifact: "},
+		ArchiveOperationFailed:  {code: finding.Storage, condition: storageFailed},
+		StatOperationFailed:     {code: finding.Storage, condition: storageFailed},
+		ReadOperationFailed:     {code: finding.Storage},
+
+		SourceNotReady:   {code: finding.SourceNotReady},
+		ValuesError:      {code: finding.InvalidValues},
+		ChartMutateError: {code: finding.ChartTag},
+		ArtifactFailed:   {code: finding.InvalidArchive},
 	}
-	return treatment{}
 }
 
 // Wrap adds the reason to an error: it returns a [*Failure] whose text is the reason's prefix, as source-controller has it,
@@ -168,17 +125,13 @@ func (r Reason) Wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	t := treatmentOf(r)
+	t := treatments()[r]
 	f := &Failure{
-		Type:       t.condition,
-		Reason:     r,
+		Type:       cmp.Or(t.condition, fetchFailed),
+		Reason:     cmp.Or(t.reason, r),
 		Message:    t.prefix + err.Error(),
 		Unverified: t.unverifies,
 		Err:        err,
-	}
-	f.Type = cmp.Or(f.Type, sourcev1.FetchFailedCondition)
-	if t.reason != "" {
-		f.Reason = t.reason
 	}
 	if t.stalls {
 		f.Stalled = r

@@ -57,44 +57,43 @@ func (t *tables) flush() error {
 				return err
 			}
 		}
-		header := []string{"CLUSTER", "NAMESPACE"}
+		rows := [][]string{{"CLUSTER", "NAMESPACE"}}
 		for _, column := range columns(kind) {
-			header = append(header, column.title)
+			rows[0] = append(rows[0], column.title)
 		}
-		rows := slices.Clone(t.rows[kind])
-		for i, row := range append(rows, header) {
-			row = slices.Clone(row)
-			if len(t.namespaces) <= 1 {
-				row = slices.Delete(row, 1, 2)
-			}
-			if !t.clusters {
-				row = row[1:]
-			}
-			if i < len(rows) {
-				rows[i] = row
-			} else {
-				header = row
-			}
+		rows = append(rows, t.rows[kind]...)
+		for i, row := range rows {
+			rows[i] = t.shown(row)
 		}
-		header, rows = withoutUnknown(header, rows)
-		if err := (table.Style{}).Write(t.w, header, rows, nil); err != nil {
+		rows = withoutUnknown(rows)
+		if err := (table.Style{}).Write(t.w, rows[0], rows[1:], nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// withoutUnknown removes the age if it is unknown for all objects: manifests rarely contain it.
-func withoutUnknown(header []string, rows [][]string) ([]string, [][]string) {
-	at := slices.Index(header, ageTitle)
-	if at < 0 || slices.ContainsFunc(rows, func(row []string) bool { return row[at] != unknown }) {
-		return header, rows
+// shown removes from a row the columns that are equal in all tables.
+func (t *tables) shown(row []string) []string {
+	if len(t.namespaces) <= 1 {
+		row = slices.Delete(row, 1, 2)
 	}
-	header = slices.Delete(slices.Clone(header), at, at+1)
+	if !t.clusters {
+		row = row[1:]
+	}
+	return row
+}
+
+// withoutUnknown removes the age if it is unknown for all objects: manifests rarely contain it. The first row has the titles.
+func withoutUnknown(rows [][]string) [][]string {
+	at := slices.Index(rows[0], ageTitle)
+	if at < 0 || slices.ContainsFunc(rows[1:], func(row []string) bool { return row[at] != unknown }) {
+		return rows
+	}
 	for i, row := range rows {
-		rows[i] = slices.Delete(slices.Clone(row), at, at+1)
+		rows[i] = slices.Delete(row, at, at+1)
 	}
-	return header, rows
+	return rows
 }
 
 type column struct {
