@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxcd/pkg/runtime/transform"
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -103,24 +104,10 @@ func mergeFiles(files []string, read func(string) (map[string]any, error)) (map[
 		if err != nil {
 			return nil, nil, err
 		}
-		merged = mergeMaps(merged, values)
+		merged = transform.MergeMaps(merged, values)
 		used = append(used, p)
 	}
 	return merged, used, nil
-}
-
-// mergeMaps returns a with b over it: maps are merged at every depth, other values are replaced. A null stays a null,
-// it deletes nothing. Neither argument is changed.
-func mergeMaps(a, b map[string]any) map[string]any {
-	out := maps.Clone(a)
-	for k, v := range b {
-		over, ok := v.(map[string]any)
-		if under, isMap := out[k].(map[string]any); ok && isMap {
-			v = mergeMaps(under, over)
-		}
-		out[k] = v
-	}
-	return out
 }
 
 // defaultValues reads values.yaml as source-controller's Helm does: it merges later documents over the earlier
@@ -140,7 +127,7 @@ func defaultValues(c *helmchart.Chart, reference string) (map[string]any, error)
 		if err != nil {
 			return nil, err
 		}
-		merged = mergeMaps(merged, values)
+		merged = transform.MergeMaps(merged, values)
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"path"
 	"strings"
 
+	"github.com/fluxcd/pkg/runtime/transform"
 	goyaml "go.yaml.in/yaml/v3"
 	yaml "sigs.k8s.io/yaml"
 )
@@ -31,7 +31,7 @@ func merge(old, over File) (text, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yaml.Marshal(mergeMaps(base, top))
+	return yaml.Marshal(transform.MergeMaps(base, top))
 }
 
 func mapOf(f File) (map[string]any, error) {
@@ -63,7 +63,7 @@ func mapOf(f File) (map[string]any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot unmarshal YAML document: %w", flat(err))
 		}
-		merged = mergeMaps(merged, m)
+		merged = transform.MergeMaps(merged, m)
 	}
 }
 
@@ -85,22 +85,6 @@ func aliases(n *goyaml.Node) bool {
 }
 
 func flat(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }
-
-// mergeMaps merges maps deeply; other values are replaced.
-func mergeMaps(a, b map[string]any) map[string]any {
-	out := make(map[string]any, len(a))
-	maps.Copy(out, a)
-	for k, v := range b {
-		if over, ok := v.(map[string]any); ok {
-			if under, ok := out[k].(map[string]any); ok {
-				out[k] = mergeMaps(under, over)
-				continue
-			}
-		}
-		out[k] = v
-	}
-	return out
-}
 
 func isTarball(name string) bool {
 	lower := strings.ToLower(name)
