@@ -1,9 +1,6 @@
 package file
 
-import (
-	"context"
-	"path/filepath"
-)
+import "context"
 
 type insteadKey struct{}
 
@@ -19,13 +16,7 @@ func Text(ctx context.Context, name string) ([]byte, bool) {
 	if len(texts) == 0 {
 		return nil, false
 	}
-	path, err := filepath.EvalSymlinks(name)
-	if err != nil {
-		return nil, false
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return nil, false
-	}
+	path, err := Real(name)
 	text, ok := texts[path]
-	return text, ok
+	return text, ok && err == nil
 }

@@ -24,6 +24,27 @@ func Repository(dir string) (root string, ok bool) {
 	return "", false
 }
 
+// Real returns the absolute name of an existing file or directory, without links.
+func Real(name string) (string, error) {
+	path, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	return path, err
+}
+
+// Root returns the root of the Git work tree around a directory, or the directory itself, absolute and without links.
+func Root(dir string) string {
+	path, err := Real(dir)
+	if err != nil {
+		return dir
+	}
+	if root, ok := Repository(path); ok {
+		return root
+	}
+	return path
+}
+
 // Outside reports whether a name passes through a link that is in a repository and leads out of it: the author of the
 // repository has chosen its target. A link to the repository itself, or to a directory above it, is outside of it. A name
 // without a file does not lead out.

@@ -35,19 +35,18 @@ func (l Link) Text() string {
 }
 
 func (b *bounds) name(dir string) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		b.named = append(b.named, absolutePath(real))
+	if real, err := file.Real(dir); err == nil {
+		b.named = append(b.named, real)
 	}
 }
 
 // out reports whether a file found below dir is outside of its repository, and records its link if so. Directories
 // that the user named may be anywhere.
 func (b *bounds) out(dir, name string) bool {
-	real, err := filepath.EvalSymlinks(name)
+	real, err := file.Real(name)
 	if err != nil {
 		return false // a dangling link
 	}
-	real = absolutePath(real)
 	if file.Below(real, b.root(dir)) || slices.ContainsFunc(b.named, func(named string) bool { return file.Below(real, named) }) {
 		return false
 	}
@@ -71,8 +70,8 @@ func (l *loader) linked(dir, name string, e fs.DirEntry) {
 	if info, err := os.Stat(name); err != nil || !info.IsDir() || strings.HasPrefix(e.Name(), ".") || l.in.bounds.out(dir, name) {
 		return
 	}
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		l.in.bounds.meet(Link{Name: name, real: absolutePath(real)})
+	if real, err := file.Real(name); err == nil {
+		l.in.bounds.meet(Link{Name: name, real: real})
 	}
 }
 
@@ -93,26 +92,12 @@ func (b *bounds) root(dir string) string {
 	if root, ok := b.roots[dir]; ok {
 		return root
 	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		real = dir
-	}
-	root := absolutePath(real)
-	if repository, ok := file.Repository(root); ok {
-		root = repository
-	}
+	root := file.Root(dir)
 	if b.roots == nil {
 		b.roots = map[string]string{}
 	}
 	b.roots[dir] = root
 	return root
-}
-
-func absolutePath(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
 }
 
 // Links returns the links that were not followed, in the order of the walk: links out of their repository, and links

@@ -3,11 +3,11 @@ package migration
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strconv"
 
 	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/foresee"
 	"github.com/helmsrc/helmsrc/internal/load"
@@ -284,11 +284,7 @@ func (m *Migration) finish(ctx context.Context) {
 func (m *Migration) texts() map[string][]byte {
 	texts := map[string][]byte{}
 	for _, e := range m.result.Files {
-		path, err := filepath.EvalSymlinks(e.Name)
-		if err != nil {
-			continue // it was read a moment ago
-		}
-		if path, err = filepath.Abs(path); err == nil {
+		if path, err := file.Real(e.Name); err == nil { // it was read a moment ago
 			texts[path] = e.Text
 		}
 	}

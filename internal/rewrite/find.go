@@ -48,11 +48,10 @@ type Found struct {
 
 // File returns the file with a name, nil if it was not found.
 func (f *Found) File(name string) *File {
-	path, err := filepath.EvalSymlinks(name)
+	path, err := file.Real(name)
 	if err != nil {
 		return nil
 	}
-	path = absolute(path)
 	i := slices.IndexFunc(f.Files, func(file *File) bool { return file.path == path })
 	if i < 0 {
 		return nil
@@ -111,7 +110,7 @@ func (f *finder) name(name string) {
 		case file.Outside(match):
 			f.found.Outside = append(f.found.Outside, match)
 		case info.IsDir():
-			f.directory(match, repositoryOf(match))
+			f.directory(match, file.Root(match))
 		default:
 			f.read(match)
 		}
@@ -148,14 +147,14 @@ func (f *finder) skipped(dir string) bool {
 
 // link follows a link to a file inside of the repository.
 func (f *finder) link(name, root string) {
-	path, err := filepath.EvalSymlinks(name)
+	path, err := file.Real(name)
 	if err != nil {
 		return // a dangling link
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return
 	}
-	if !file.Below(absolute(path), root) {
+	if !file.Below(path, root) {
 		f.found.Outside = append(f.found.Outside, name)
 		return
 	}
@@ -170,10 +169,7 @@ func (f *finder) read(name string) {
 	if f.ctx.Err() != nil {
 		return
 	}
-	path, err := filepath.EvalSymlinks(name)
-	if err == nil {
-		path = absolute(path)
-	}
+	path, err := file.Real(name)
 	if err != nil || f.seen[path] {
 		return
 	}
@@ -208,24 +204,4 @@ func open(name, path string, limit int64) (*File, error) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: file.Cause(err)}
 	}
 	return read, nil
-}
-
-// repositoryOf returns the root of the Git repository of a directory, or the directory, without links.
-func repositoryOf(dir string) string {
-	path, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		path = dir
-	}
-	path = absolute(path)
-	if root, ok := file.Repository(path); ok {
-		return root
-	}
-	return path
-}
-
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
 }

@@ -18,11 +18,10 @@ func Read(name string, limit int64) (*File, error) {
 	if file.Outside(name) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: file.ErrOutside}
 	}
-	path, err := filepath.EvalSymlinks(name)
+	path, err := file.Real(name)
 	if err != nil {
 		return nil, err
 	}
-	path = absolute(path)
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

@@ -21,10 +21,7 @@ const maxIndexBytes = 64 << 20
 // index, or with a file in its place that does not hold the path's name; an index of more than 64 MiB that may hold the name tracks
 // it. The error is about an index that cannot be opened.
 func Tracked(name string) (bool, error) {
-	real, err := filepath.EvalSymlinks(name)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
+	real, err := file.Real(name)
 	if file.Missing(err) {
 		return false, nil
 	}
