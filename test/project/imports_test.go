@@ -37,7 +37,7 @@ var imports = map[string][]string{
 	"internal/policy":   {"internal/bound"},
 	"internal/marked":   {"internal/edit", "internal/policy"},
 	"internal/rewrite":  {"internal/file", "internal/store"},
-	"internal/migrate":  {"internal/bound", "internal/edit", "internal/marked"},
+	"internal/migrate":  {"internal/bound", "internal/conceal", "internal/edit", "internal/marked"},
 	"internal/status":   {"internal/finding", "internal/table"},
 	"internal/table":    {},
 	"internal/outline":  {"internal/table"},
@@ -166,8 +166,10 @@ var unlinked = map[string]string{
 	"net/http/httptest":                              "for tests",
 }
 
-// inherent are exceptions that cost nothing: dependencies of the Flux API types, and the templates of -o.
+// inherent are exceptions that cost nothing: dependencies of the Flux API types, the templates of -o, and a function without
+// imports.
 var inherent = []string{
+	"github.com/fluxcd/pkg/runtime/transform",
 	"sigs.k8s.io/controller-runtime/pkg/scheme",
 	"k8s.io/client-go/util/jsonpath",
 	"k8s.io/client-go/third_party/forked/golang/template",
