@@ -45,6 +45,22 @@ func Compile(expression string) (*Pattern, error) {
 	return &Pattern{re, Steps(expression, 1, 1), maxWork}, err
 }
 
+// Whole returns a function that reports whether an expression matches a whole text, as a selector of kustomize does. An empty
+// expression matches every text, an invalid one none.
+func Whole(expression string) func(text string) bool {
+	if expression == "" {
+		return func(string) bool { return true }
+	}
+	p, err := Compile("^(?:" + expression + ")$")
+	return func(text string) bool {
+		if err != nil {
+			return false
+		}
+		found, err := p.Match(text)
+		return found && err == nil
+	}
+}
+
 // Match reports whether a text has a match. It returns [ErrPattern] if that may take more steps than the budget has left.
 func (p *Pattern) Match(text string) (bool, error) {
 	if p.left -= min(p.steps, maxWork) * (len(text) + 1); p.left < 0 {

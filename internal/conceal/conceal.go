@@ -132,29 +132,43 @@ func (v *Values) Tree(value any) any {
 
 // Mapped copies a JSON value and replaces all its texts, including keys.
 func Mapped(value any, text func(string) string) any {
-	return mapped(value, "", text, func(_, value string) string { return text(value) })
+	return mapped(value, "", text, inTexts(func(_, value string) string { return text(value) }))
 }
 
 // Fields copies a JSON value and replaces its texts by their key, which ends in [] for an item of a list. Keys stay.
-func Fields(value any, text func(key, value string) string) any {
-	return mapped(value, "", func(key string) string { return key }, text)
+func Fields(value any, text func(key, value string) string) any { return Rebuilt(value, inTexts(text)) }
+
+// Rebuilt copies a JSON value and replaces its parts by their key, as Fields does. For a part without a replacement, part
+// returns false, and gets the parts of it.
+func Rebuilt(value any, part func(key string, value any) (any, bool)) any {
+	return mapped(value, "", func(key string) string { return key }, part)
 }
 
-func mapped(value any, key string, keys func(string) string, text func(key, value string) string) any {
+func inTexts(text func(key, value string) string) func(key string, value any) (any, bool) {
+	return func(key string, value any) (any, bool) {
+		if value, ok := value.(string); ok {
+			return text(key, value), true
+		}
+		return nil, false
+	}
+}
+
+func mapped(value any, key string, keys func(string) string, part func(key string, value any) (any, bool)) any {
+	if other, ok := part(key, value); ok {
+		return other
+	}
 	switch value := value.(type) {
-	case string:
-		return text(key, value)
 	case []any:
 		key += "[]"
 		list := make([]any, len(value))
 		for i, item := range value {
-			list[i] = mapped(item, key, keys, text)
+			list[i] = mapped(item, key, keys, part)
 		}
 		return list
 	case map[string]any:
 		m := make(map[string]any, len(value))
 		for k, item := range value {
-			m[keys(k)] = mapped(item, k, keys, text)
+			m[keys(k)] = mapped(item, k, keys, part)
 		}
 		return m
 	}

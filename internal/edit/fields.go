@@ -134,7 +134,7 @@ func (d *Document) editable(mapping *yaml.Node, key string) (int, error) {
 // aliased reports whether a node is inside of a node to which an alias refers.
 func aliased(root, n *yaml.Node) bool {
 	names := map[string]bool{}
-	each(root, func(at *yaml.Node) {
+	Each(root, func(at *yaml.Node) {
 		if at.Kind == yaml.AliasNode {
 			names[at.Value] = true
 		}
@@ -331,7 +331,7 @@ func encoded(content []*yaml.Node, style yaml.Style) string {
 
 func commentsOf(root *yaml.Node) map[string]int {
 	counts := map[string]int{}
-	each(root, func(n *yaml.Node) {
+	Each(root, func(n *yaml.Node) {
 		for _, text := range []string{n.HeadComment, n.LineComment, n.FootComment} {
 			for _, line := range commentLines(text) {
 				counts[line]++
@@ -341,11 +341,14 @@ func commentsOf(root *yaml.Node) map[string]int {
 	return counts
 }
 
-// each visits the nodes of a tree in the order of the text. It does not follow aliases.
-func each(n *yaml.Node, visit func(*yaml.Node)) {
+// Each visits the nodes of a tree, which may be nil, in the order of the text. It does not follow aliases.
+func Each(n *yaml.Node, visit func(*yaml.Node)) {
+	if n == nil {
+		return
+	}
 	visit(n)
 	for _, child := range n.Content {
-		each(child, visit)
+		Each(child, visit)
 	}
 }
 

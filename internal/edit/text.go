@@ -222,7 +222,7 @@ type Span struct{ From, To int }
 func Texts(text []byte, root *yaml.Node) []Span {
 	d := &Document{text: text}
 	var found []Span
-	each(root, func(n *yaml.Node) {
+	Each(root, func(n *yaml.Node) {
 		inBlock := n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && strings.TrimSpace(n.Value) != ""
 		if n.Kind == yaml.ScalarNode && (inBlock || n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0) {
 			if start, end, err := d.span(n); err == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/plan"
 )
@@ -78,28 +79,15 @@ func holdsData(object map[string]any) bool {
 // stripped copies a JSON value without the labels and annotations that change with every version of a chart. Those in selectors
 // and volume claim templates stay: Kubernetes refuses an upgrade that changes them.
 func stripped(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		copied := make(map[string]any, len(v))
-		for key, part := range v {
-			switch key {
-			case "volumeClaimTemplates":
-				copied[key] = part
-			case "metadata":
-				copied[key] = withoutVersions(part)
-			default:
-				copied[key] = stripped(part)
-			}
+	return conceal.Rebuilt(value, func(key string, part any) (any, bool) {
+		switch key {
+		case "volumeClaimTemplates":
+			return part, true
+		case "metadata":
+			return withoutVersions(part), true
 		}
-		return copied
-	case []any:
-		copied := make([]any, len(v))
-		for i, part := range v {
-			copied[i] = stripped(part)
-		}
-		return copied
-	}
-	return value
+		return nil, false
+	})
 }
 
 // withoutVersions copies metadata without the labels and annotations of a chart's version.

@@ -32,10 +32,11 @@ type Object struct{ APIVersion, Kind, Namespace, Name string }
 // ObjectOf returns the object of a document.
 func ObjectOf(root *yaml.Node) Object {
 	meta := Value(root, "metadata")
-	return Object{text(Value(root, "apiVersion")), text(Value(root, "kind")), text(Value(meta, "namespace")), text(Value(meta, "name"))}
+	return Object{Text(Value(root, "apiVersion")), Text(Value(root, "kind")), Text(Value(meta, "namespace")), Text(Value(meta, "name"))}
 }
 
-func text(n *yaml.Node) string {
+// Text returns the text of a scalar, "" for any other node and for nil.
+func Text(n *yaml.Node) string {
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return ""
 	}
@@ -59,7 +60,7 @@ func Value(n *yaml.Node, key string) *yaml.Node {
 // Sealed reports whether SOPS encrypted a part of a document and keeps a checksum of the whole document.
 func Sealed(root *yaml.Node) bool {
 	sops := Value(root, "sops")
-	return Value(sops, "mac") != nil && text(Value(sops, "mac_only_encrypted")) != "true"
+	return Value(sops, "mac") != nil && Text(Value(sops, "mac_only_encrypted")) != "true"
 }
 
 // Any reports whether a file may have markers: most files do not have any, and need not be parsed.
@@ -162,11 +163,8 @@ func (f Field) Sibling(fields []Field, part policy.Part) string {
 // At returns the scalar on a line of a file that is the value of a key. It returns nil unless exactly one scalar matches.
 func At(documents []*edit.Document, line int, key, value string) (*edit.Document, *yaml.Node) {
 	for _, d := range documents {
-		if d.Root == nil {
-			continue
-		}
 		var found []*yaml.Node
-		within(d.Root, 0, func(_, k, v *yaml.Node) {
+		pairs(d.Root, func(_, k, v *yaml.Node) {
 			if k.Value == key && v.Kind == yaml.ScalarNode && v.Value == value && (d.Line(k) == line || d.Line(v) == line) {
 				found = append(found, v)
 			}
@@ -182,10 +180,7 @@ func At(documents []*edit.Document, line int, key, value string) (*edit.Document
 // returns the number of the line in the text, counted from 1. It returns nil if no scalar matches.
 func Inner(documents []*edit.Document, line int, value string) (document *edit.Document, found *yaml.Node, at int) {
 	for _, d := range documents {
-		if d.Root == nil {
-			continue
-		}
-		each(d.Root, 0, func(n *yaml.Node) {
+		edit.Each(d.Root, func(n *yaml.Node) {
 			first := d.Line(n)
 			switch {
 			case n.Kind != yaml.ScalarNode:
@@ -202,28 +197,12 @@ func Inner(documents []*edit.Document, line int, value string) (document *edit.D
 // Within reports whether a folded or quoted text that begins on a line of a file contains a key and its value.
 func Within(documents []*edit.Document, line int, key, value string) (found bool) {
 	for _, d := range documents {
-		if d.Root == nil {
-			continue
-		}
-		each(d.Root, 0, func(n *yaml.Node) {
+		edit.Each(d.Root, func(n *yaml.Node) {
 			folded := n.Style&(yaml.FoldedStyle|yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0
 			found = found || folded && strings.Contains(n.Value, key) && strings.Contains(n.Value, value) && d.Line(n) == line
 		})
 	}
 	return found
-}
-
-// maxDepth is the limit of the depth of documents. Manifests are a few levels deep.
-const maxDepth = 1000
-
-func each(n *yaml.Node, depth int, visit func(*yaml.Node)) {
-	if depth > maxDepth {
-		return
-	}
-	visit(n)
-	for _, child := range n.Content {
-		each(child, depth+1, visit)
-	}
 }
 
 // Location is a scalar that is the value of a key.
@@ -239,10 +218,7 @@ type Locations map[[2]int][]Location
 func LocationsOf(documents []*edit.Document, keys []string) Locations {
 	locations := Locations{}
 	for _, d := range documents {
-		if d.Root == nil {
-			continue
-		}
-		within(d.Root, 0, func(m, k, v *yaml.Node) {
+		pairs(d.Root, func(m, k, v *yaml.Node) {
 			if v.Kind != yaml.ScalarNode || !slices.Contains(keys, k.Value) {
 				return
 			}
@@ -280,14 +256,11 @@ func (p Locations) At(line, column int, keys []string) (Location, bool) {
 	return Location{}, false
 }
 
-func within(n *yaml.Node, depth int, visit func(mapping, key, value *yaml.Node)) {
-	if depth > maxDepth {
-		return
-	}
-	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 {
-			visit(n, n.Content[i-1], child)
+// pairs visits the keys and values of all mappings in a tree.
+func pairs(root *yaml.Node, visit func(mapping, key, value *yaml.Node)) {
+	edit.Each(root, func(n *yaml.Node) {
+		for i := 1; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+			visit(n, n.Content[i-1], n.Content[i])
 		}
-		within(child, depth+1, visit)
-	}
+	})
 }

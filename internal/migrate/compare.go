@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+
+	"github.com/helmsrc/helmsrc/internal/conceal"
 )
 
 // rewritten returns the fields of a spec that a migration changes: they are compared in another way, or need no comparison.
@@ -50,21 +52,5 @@ func Differences(before, after map[string]any) []string {
 
 // unversioned returns a value without the API versions in its texts.
 func unversioned(version *regexp.Regexp, v any) any {
-	switch v := v.(type) {
-	case string:
-		return version.ReplaceAllString(v, "v")
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = unversioned(version, v[i])
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key := range v {
-			m[key] = unversioned(version, v[key])
-		}
-		return m
-	}
-	return v
+	return conceal.Fields(v, func(_, text string) string { return version.ReplaceAllString(text, "v") })
 }

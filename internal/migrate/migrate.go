@@ -268,13 +268,6 @@ func child(n *yaml.Node, path ...string) *yaml.Node {
 	return n
 }
 
-func text(n *yaml.Node) string {
-	if n == nil || n.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return n.Value
-}
-
 func inside(v any, path ...string) any {
 	for _, key := range path {
 		m, _ := v.(map[string]any)

@@ -105,7 +105,7 @@ func (o *operated) migrate() error {
 }
 
 func (o *operated) annotation(name string) string {
-	return text(child(o.t.document.Root, "metadata", "annotations", name))
+	return marked.Text(child(o.t.document.Root, "metadata", "annotations", name))
 }
 
 func (o *operated) lost(text string, at ...string) {

@@ -23,7 +23,7 @@ func isSelector(m *yaml.Node) bool {
 			return false
 		}
 	}
-	return text(child(m, "kind")) != "" && text(child(m, "version")) != ""
+	return marked.Text(child(m, "kind")) != "" && marked.Text(child(m, "version")) != ""
 }
 
 // inline returns the patches that a mapping holds as text.
@@ -35,7 +35,7 @@ func inline(m *yaml.Node) []*yaml.Node {
 	if patch := child(m, "patch"); patch != nil {
 		list = append(list, patch)
 	}
-	return slices.DeleteFunc(list, func(n *yaml.Node) bool { return !strings.Contains(text(n), "toolkit.fluxcd.io") })
+	return slices.DeleteFunc(list, func(n *yaml.Node) bool { return !strings.Contains(marked.Text(n), "toolkit.fluxcd.io") })
 }
 
 func (p *planner) upgradeInline(at location, d *edit.Document, m *yaml.Node) error {
@@ -88,7 +88,7 @@ func (p *planner) upgradeSelector(at location, d *edit.Document, m *yaml.Node) e
 	if err := d.Set(version, next); err != nil {
 		return err
 	}
-	id := ID{text(child(m, "kind")), text(child(m, "namespace")), text(child(m, "name"))}
+	id := ID{marked.Text(child(m, "kind")), marked.Text(child(m, "namespace")), marked.Text(child(m, "name"))}
 	p.changed(at, d, version, id, "selected by version "+s.version.expression+" -> "+next)
 	if wider != nil {
 		p.result.Wider = append(p.result.Wider, Note{ID: wider.ID, File: at.t.file.Name, Line: at.line + d.Line(version),
@@ -122,34 +122,18 @@ func (p *planner) selected(s *selector) (next string, wider *Object) {
 	return next, wider
 }
 
-// selector holds the patterns of a selector of kustomize. An empty pattern matches everything.
+// selector holds the patterns of a selector of kustomize.
 type selector struct{ group, version, kind, namespace, name pattern }
 
 func newSelector(m *yaml.Node) *selector {
-	of := func(key string) pattern { return newPattern(text(child(m, key))) }
+	of := func(key string) pattern {
+		expression := marked.Text(child(m, key))
+		return pattern{expression, bound.Whole(expression)}
+	}
 	return &selector{of("group"), of("version"), of("kind"), of("namespace"), of("name")}
 }
 
 type pattern struct {
 	expression string
-	compiled   *bound.Pattern // nil if the expression is empty or invalid
-}
-
-func newPattern(expression string) pattern {
-	if expression == "" {
-		return pattern{}
-	}
-	compiled, err := bound.Compile("^(?:" + expression + ")$")
-	if err != nil {
-		compiled = nil
-	}
-	return pattern{expression, compiled}
-}
-
-func (p pattern) matches(text string) bool {
-	if p.compiled == nil {
-		return p.expression == ""
-	}
-	found, err := p.compiled.Match(text)
-	return found && err == nil
+	matches    func(text string) bool
 }

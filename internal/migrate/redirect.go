@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
 // A Mirror is a registry with copies of the charts of sources.
@@ -61,7 +62,7 @@ func (p *planner) redirect(t *draft, to Mirror) {
 		stays("it differs in another cluster")
 		return
 	}
-	if fields[0].Value = urls[0]; text(at) == urls[0] {
+	if fields[0].Value = urls[0]; marked.Text(at) == urls[0] {
 		fields = nil
 	}
 	var changes []change

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/helmsrc/helmsrc/internal/edit"
+	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
 const (
@@ -217,7 +218,7 @@ func (p *planner) moveGroup(key sourceKey, moves []*move, alone bool) bool {
 func refer(d *edit.Document, root *yaml.Node, name string) error {
 	chart := child(root, "spec", "chart")
 	to := fields{scalar("kind", ociKind), scalar("name", name)}
-	to.text("namespace", text(child(chart, "spec", "sourceRef", "namespace")))
+	to.text("namespace", marked.Text(child(chart, "spec", "sourceRef", "namespace")))
 	var moved []string
 	if v := child(chart, "spec", "version"); v != nil && v.LineComment != "" {
 		moved = append(moved, v.LineComment)
@@ -372,7 +373,7 @@ func (p *planner) used(repository *draft) bool {
 		}
 		f := edit.Parse(t.text)
 		return slices.ContainsFunc(f.Documents(), func(d *edit.Document) bool {
-			return slices.ContainsFunc(repository.objects, func(o *Object) bool { return mentions(d.Root, o.Name, 0) })
+			return slices.ContainsFunc(repository.objects, func(o *Object) bool { return mentions(d.Root, o.Name) })
 		})
 	})
 }
@@ -382,14 +383,9 @@ func moved(t *draft) bool {
 	return len(f.Documents()) == 1 && child(f.Documents()[0].Root, "spec", "chartRef") != nil
 }
 
-func mentions(n *yaml.Node, name string, depth int) bool {
-	if n == nil || depth > maxDepth {
-		return false
-	}
-	if n.Kind == yaml.MappingNode && text(child(n, "kind")) == repositoryKind {
-		if called := text(child(n, "name")); called == name {
-			return true
-		}
-	}
-	return slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return mentions(c, name, depth+1) })
+func mentions(root *yaml.Node, name string) (found bool) {
+	edit.Each(root, func(n *yaml.Node) {
+		found = found || marked.Text(child(n, "kind")) == repositoryKind && marked.Text(child(n, "name")) == name
+	})
+	return found
 }

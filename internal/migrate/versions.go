@@ -13,9 +13,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/marked"
 )
 
-// maxDepth is the limit of the depth of documents. Manifests are a few levels deep.
-const maxDepth = 1000
-
 // versions writes current API versions: of objects, of list items, in references to objects, and in patches.
 func (p *planner) versions() {
 	for _, t := range p.drafts {
@@ -48,7 +45,7 @@ func (p *planner) upgradeOne(at location, text []byte, number int) ([]byte, bool
 	var found *yaml.Node
 	n, line, changes, lost := 0, 0, len(p.result.Changes), len(p.result.Lost)
 	next, err := edited(text, func(d *edit.Document, root *yaml.Node) error {
-		versioned(root, 0, func(m *yaml.Node) {
+		versioned(root, func(m *yaml.Node) {
 			if n == number {
 				found = m
 			}
@@ -79,30 +76,27 @@ func called(m *yaml.Node) string {
 	if child(m, "apiVersion") == nil && child(m, "kind") == nil {
 		return "the patch"
 	}
-	return text(child(m, "kind")) + " " + cmp.Or(text(child(m, "apiVersion")), text(child(m, "version")))
+	return marked.Text(child(m, "kind")) + " " + cmp.Or(marked.Text(child(m, "apiVersion")), marked.Text(child(m, "version")))
 }
 
 // versioned visits mappings that have an apiVersion and a kind, select objects by a version, or are patches. It skips the values
 // and post-renderers of releases, which belong to their charts.
-func versioned(n *yaml.Node, depth int, visit func(*yaml.Node)) {
-	if n == nil || depth > maxDepth {
-		return
-	}
+func versioned(n *yaml.Node, visit func(*yaml.Node)) {
 	release := false
-	if n.Kind == yaml.MappingNode && (text(child(n, "apiVersion")) != "" && text(child(n, "kind")) != "" || isSelector(n) || len(inline(n)) > 0) {
+	if n.Kind == yaml.MappingNode && (marked.Text(child(n, "apiVersion")) != "" && marked.Text(child(n, "kind")) != "" || isSelector(n) || len(inline(n)) > 0) {
 		visit(n)
-		release = text(child(n, "kind")) == "HelmRelease"
+		release = marked.Text(child(n, "kind")) == "HelmRelease"
 	}
 	for i, c := range n.Content {
 		if release && i%2 == 1 && n.Content[i-1].Value == "spec" {
 			for j := 1; j < len(c.Content); j += 2 {
 				if name := c.Content[j-1].Value; c.Kind == yaml.MappingNode && name != "values" && name != "postRenderers" {
-					versioned(c.Content[j], depth+2, visit)
+					versioned(c.Content[j], visit)
 				}
 			}
 			continue
 		}
-		versioned(c, depth+1, visit)
+		versioned(c, visit)
 	}
 }
 
@@ -120,7 +114,7 @@ func removedFields(kind string) []string {
 // byHand returns the reason why a mapping has to be migrated by hand, "" if it does not.
 func byHand(m *yaml.Node) string {
 	spec := child(m, "spec")
-	switch kind := text(child(m, "kind")); kind {
+	switch kind := marked.Text(child(m, "kind")); kind {
 	case "HelmRelease":
 		if renderers := child(spec, "postRenderers"); renderers != nil {
 			for _, r := range renderers.Content {
@@ -138,7 +132,7 @@ func byHand(m *yaml.Node) string {
 			}
 		}
 	case "ImageUpdateAutomation":
-		message := text(child(spec, "git", "commit", "messageTemplate"))
+		message := marked.Text(child(spec, "git", "commit", "messageTemplate"))
 		if strings.Contains(message, ".Updated") || strings.Contains(message, ".ImageResult") {
 			return "v1 gives spec.git.commit.messageTemplate .Changed, and neither .Updated nor .ImageResult"
 		}
@@ -150,7 +144,7 @@ func byHand(m *yaml.Node) string {
 }
 
 func (p *planner) upgrade(at location, d *edit.Document, m *yaml.Node) error {
-	version, kind := child(m, "apiVersion"), text(child(m, "kind"))
+	version, kind := child(m, "apiVersion"), marked.Text(child(m, "kind"))
 	if version == nil {
 		return errors.Join(p.upgradeSelector(at, d, m), p.upgradeInline(at, d, m))
 	}
@@ -185,7 +179,7 @@ func (p *planner) upgrade(at location, d *edit.Document, m *yaml.Node) error {
 			}
 		}
 		if kind == "HelmRepository" {
-			if n := child(spec, "type"); text(n) == "OCI" || text(n) == "Default" {
+			if n := child(spec, "type"); marked.Text(n) == "OCI" || marked.Text(n) == "Default" {
 				if err := d.Set(n, strings.ToLower(n.Value)); err != nil {
 					return err
 				}
@@ -197,7 +191,7 @@ func (p *planner) upgrade(at location, d *edit.Document, m *yaml.Node) error {
 	}
 	var namespace, name string
 	if meta := child(m, "metadata"); m != d.Root || at.line != at.t.first-1 {
-		namespace, name = text(child(meta, "namespace")), text(child(meta, "name"))
+		namespace, name = marked.Text(child(meta, "namespace")), marked.Text(child(meta, "name"))
 	} else {
 		note := at.t.note("")
 		namespace, name = note.Namespace, note.Name

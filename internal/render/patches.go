@@ -66,26 +66,14 @@ func fits(p types.Patch, text []byte, o *manifest.Object) bool {
 		return yaml.Unmarshal(text, &head) == nil && head.Kind == o.Kind && alikeNames(head.Metadata.Name, o)
 	}
 	t := p.Target
-	named := whole(t.Name, o.Name) || t.Name != "" && alikeNames(t.Name, o)
-	return named && whole(t.Kind, o.Kind) && whole(t.Group, o.Group()) && (whole(t.Namespace, o.Namespace) || o.NoNamespace()) &&
+	named := bound.Whole(t.Name)(o.Name) || t.Name != "" && alikeNames(t.Name, o)
+	return named && bound.Whole(t.Kind)(o.Kind) && bound.Whole(t.Group)(o.Group()) && (bound.Whole(t.Namespace)(o.Namespace) || o.NoNamespace()) &&
 		selects(t.LabelSelector, o, "labels") && selects(t.AnnotationSelector, o, "annotations")
 }
 
 // alikeNames reports whether a name is that of an object, or was before a prefix or suffix was added.
 func alikeNames(name string, o *manifest.Object) bool {
 	return name == o.Name || name != "" && name == o.WrittenName()
-}
-
-func whole(expression, text string) bool {
-	if expression == "" {
-		return true
-	}
-	re, err := bound.Compile("^(?:" + expression + ")$")
-	if err != nil {
-		return false
-	}
-	found, err := re.Match(text)
-	return found && err == nil
 }
 
 func selects(selector string, o *manifest.Object, field string) bool {
