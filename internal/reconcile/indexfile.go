@@ -11,6 +11,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/blob"
+	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/digest"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/fetch/helmrepo"
@@ -81,9 +82,11 @@ func (r *Reconciler) indexInCache(repo *repository, d digest.Digest) *indexFile 
 			r.discardAltered(err)
 			return nil
 		}
-		r.keepPositions(repo, d, offsets)
 	}
 	r.files.add(view)
+	if !ok {
+		r.meanwhile(func() { r.keepPositions(repo.scope, d, offsets, view, size) })
+	}
 	return &indexFile{offsets: offsets, digest: d, file: view, size: size, cached: true}
 }
 
@@ -104,10 +107,8 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known 
 	file, err := r.downloadTo(ctx, dst, repo, known)
 	if err != nil {
 		_ = dst.Close() // the file is not used
-		return nil, err
 	}
-	r.files.add(dst)
-	return file, nil
+	return file, err
 }
 
 func (r *Reconciler) downloadTo(ctx context.Context, dst *blob.File, repo *repository, known helmrepo.Tag) (*indexFile, error) {
@@ -124,12 +125,15 @@ func (r *Reconciler) downloadTo(ctx context.Context, dst *blob.File, repo *repos
 	if err := offsets.Check(dst); err != nil {
 		return nil, invalidIndex(err)
 	}
+	r.files.add(dst)
 	if r.cache != nil && repo.scope.Source != "" {
-		scope := repo.scope
-		scope.Item = "index.yaml"
-		r.cache.Keep(scope, dst.Digest(), dst.Size(), dst.Section())
-		r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
-		r.keepPositions(repo, dst.Digest(), offsets)
+		r.meanwhile(func() {
+			scope := repo.scope
+			scope.Item = "index.yaml"
+			r.cache.Keep(scope, dst.Digest(), dst.Size(), dst.Section())
+			r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
+			r.keepPositions(repo.scope, dst.Digest(), offsets, dst, dst.Size())
+		})
 	}
 	return &indexFile{offsets: offsets, tag: tag, digest: dst.Digest(), file: dst, size: dst.Size()}, nil
 }
@@ -222,28 +226,24 @@ const (
 	maxPosition   = 160
 )
 
-// keepPositions computes and caches the positions of the charts in a cached index, in the background.
-func (r *Reconciler) keepPositions(repo *repository, d digest.Digest, offsets *index.Offsets) {
-	scope := repo.scope
-	if r.cache == nil || scope.Source == "" {
+// keepPositions computes and caches the positions of the charts in an index.
+func (r *Reconciler) keepPositions(scope cache.Scope, d digest.Digest, offsets *index.Offsets, file io.ReaderAt, size int64) {
+	if int64(offsets.Len()*maxPosition) > size/positionsPart {
 		return
 	}
+	if p, ok := offsets.Positions(file); ok {
+		r.cache.KeepAnswer(scope, cachedPositions, d.String(), "", p)
+	}
+}
+
+// meanwhile caches data in the background. The files that are open now stay open until it has ended.
+func (r *Reconciler) meanwhile(keep func()) {
 	done := make(chan struct{})
 	r.files.addFunc(func() error { <-done; return nil })
 	go func() {
 		defer close(done)
-		defer func() { _ = recover() }() // a later run computes them
-		file, size, ok := r.cache.View(scope, d)
-		if !ok {
-			return
-		}
-		defer func() { _ = file.Close() }()
-		if int64(offsets.Len()*maxPosition) > size/positionsPart {
-			return
-		}
-		if p, ok := offsets.Positions(file); ok {
-			r.cache.KeepAnswer(scope, cachedPositions, d.String(), "", p)
-		}
+		defer func() { _ = recover() }() // a later run does it again
+		keep()
 	}()
 }
 
