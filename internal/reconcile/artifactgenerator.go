@@ -29,13 +29,8 @@ type generatorReconciliation struct {
 	obj *swv1.ArtifactGenerator
 }
 
-// choose lists the artifacts. They are reconciled, and so generated, in any case: nothing remains for the fetch.
-func (p *generatorReconciliation) choose(ctx context.Context) (*remainder, error) {
-	return nil, p.list(ctx)
-}
-
-// list reconciles the artifacts of the generator and records them in its inventory.
-func (p *generatorReconciliation) list(ctx context.Context) error {
+// perform reconciles the artifacts of the generator, which generates them, and records them in its inventory.
+func (p *generatorReconciliation) perform(ctx context.Context) error {
 	obj := p.obj
 	if p.r.o.Verify { // the sources of the artifacts are verified on their own
 		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: "reconciliation succeeded"}

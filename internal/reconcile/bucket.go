@@ -24,12 +24,12 @@ type bucketReconciliation struct {
 	obj *sourcev1.Bucket
 }
 
-// choose downloads the objects of the bucket: the revision is computed from them.
-func (p *bucketReconciliation) choose(ctx context.Context) (*remainder, error) {
+// perform downloads the objects of the bucket: the revision is computed from them.
+func (p *bucketReconciliation) perform(ctx context.Context) error {
 	obj := p.obj
 	t, err := p.bucketTree(ctx, obj)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.took(t)
 	kept := &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: "stored artifact: revision '" + t.Revision + "'"}}
@@ -37,14 +37,18 @@ func (p *bucketReconciliation) choose(ctx context.Context) (*remainder, error) {
 		kept.announce = fmt.Sprintf("stored artifact with %d fetched files from '%s' bucket", t.Files, obj.Spec.BucketName)
 	}
 	if kept.fingerprint, err = bucketFingerprint(obj, t.Revision); err != nil {
-		return nil, err
+		return err
 	}
 	if _, ok := p.r.o.Directories[p.key]; ok {
 		if kept.filter, err = directoryFilter(t, obj); err != nil {
-			return nil, status.BucketOperationFailed.Wrap(err)
+			return status.BucketOperationFailed.Wrap(err)
 		}
 	}
-	return p.remaining(kept, func() { obj.Status.ObservedIgnore = obj.Spec.Ignore }), nil
+	if err := p.take(ctx, kept); err != nil || p.choosing() {
+		return err
+	}
+	obj.Status.ObservedIgnore = obj.Spec.Ignore
+	return nil
 }
 
 // bucketTree downloads the bucket, or opens the directory that replaces it.

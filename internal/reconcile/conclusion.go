@@ -97,7 +97,7 @@ func (p *reconciliation) unremembered(err error) *Result {
 // remember writes the status for the next run, and then removes the artifacts
 // that the object no longer needs.
 func (p *reconciliation) remember() error {
-	if p.r.o.Until == Choose {
+	if p.choosing() {
 		return nil
 	}
 	record, err := p.record()

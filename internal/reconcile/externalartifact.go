@@ -28,59 +28,55 @@ func generated(obj *sourcev1.ExternalArtifact) bool {
 	return obj.Spec.SourceRef != nil && obj.Spec.SourceRef.Kind == generate.Kind
 }
 
-// choose generates the artifact, or opens the directory that replaces it.
-func (p *externalReconciliation) choose(ctx context.Context) (*remainder, error) {
+// perform generates the artifact, or opens the directory that replaces it.
+func (p *externalReconciliation) perform(ctx context.Context) error {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.externalDirectory(ctx, dir)
 	}
 	generator := p.adm.Object.Origin
 	if generator == nil {
-		return nil, nil
+		return nil
 	}
 	adm, err := p.r.inventory.Admit(generator)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sources, err := p.r.generatorSources(ctx, adm)
 	if err != nil {
-		return nil, blockedBy(generator, err)
+		return blockedBy(generator, err)
 	}
 	if !allAvailable(ctx, sources) {
-		return nil, nil
+		return nil
 	}
 	spec := adm.Typed.(*swv1.ArtifactGenerator).Spec
 	fingerprint, err := fingerprintOf(spec, digestsOf(sources))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if p.reusable(fingerprint) {
 		p.keptGenerated()
-		return nil, nil
+		return nil
 	}
 	out, err := p.r.generated(ctx, adm, sources)
 	if err != nil {
-		return nil, blockedBy(generator, err)
+		return blockedBy(generator, err)
 	}
 	i := slices.IndexFunc(out.artifacts, func(a generate.Artifact) bool { return a.Spec.Name == p.adm.Object.Name })
 	if i < 0 && out.err != nil {
-		return nil, blockedBy(generator, out.err)
+		return blockedBy(generator, out.err)
 	}
 	if i < 0 {
-		return nil, status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not create it", generator))
+		return status.GeneratorBuildFailed.Wrap(fmt.Errorf("%s does not create it", generator))
 	}
 	root, err := p.stageGenerated(ctx, &out.artifacts[i])
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &remainder{
-		compare: func(context.Context) error {
-			p.fetched = &sourceTree{root: root, revision: revisionOf(&out.artifacts[i], sources)}
-			return nil
-		},
-		fetch: func(ctx context.Context) error {
-			return p.storeGenerated(ctx, root, &out.artifacts[i], sources, fingerprint)
-		},
-	}, nil
+	if p.choosing() {
+		p.fetched = &sourceTree{root: root, revision: revisionOf(&out.artifacts[i], sources)}
+		return nil
+	}
+	return p.storeGenerated(ctx, root, &out.artifacts[i], sources, fingerprint)
 }
 
 // stageGenerated writes the files of an artifact into a scratch directory of the run.
@@ -157,16 +153,15 @@ func originRevision(source *Result) string {
 	return source.Artifact().Revision
 }
 
-func (p *externalReconciliation) externalDirectory(ctx context.Context, dir string) (*remainder, error) {
+func (p *externalReconciliation) externalDirectory(ctx context.Context, dir string) error {
 	t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{})
 	if err != nil {
-		return nil, status.ReadOperationFailed.Wrap(err)
+		return status.ReadOperationFailed.Wrap(err)
 	}
 	p.took(t)
 	fingerprint, err := fingerprintOf(t.Revision)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	stored := &status.Observation{Reason: status.Succeeded, Message: artifactReady}
-	return p.remaining(&fetched{Tree: t, stored: stored, fingerprint: fingerprint}, func() {}), nil
+	return p.take(ctx, &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: artifactReady}, fingerprint: fingerprint})
 }

@@ -27,8 +27,8 @@ type gitReconciliation struct {
 	obj *sourcev1.GitRepository
 }
 
-// choose fetches the files of the commit that spec.ref selects.
-func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
+// perform fetches the files of the commit that spec.ref selects.
+func (p *gitReconciliation) perform(ctx context.Context) error {
 	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verification == nil
 	// The included artifacts are resolved before the fetch, which may find that
@@ -36,33 +36,35 @@ func (p *gitReconciliation) choose(ctx context.Context) (*remainder, error) {
 	includes, includeErr := p.includes(ctx, obj)
 	t, err := p.gitTree(ctx, obj, includes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.took(t)
 	p.gitVerified(obj, t)
 	if includeErr != nil {
-		return nil, includeErr
+		return includeErr
 	}
 	if err := p.copyIncludes(ctx, t, includes); err != nil {
-		return nil, err
+		return err
 	}
 	kept := &fetched{Tree: t, stored: status.StoredRevision(t.Revision)}
 	if t.Subject != "" {
 		kept.announce = "stored artifact for commit '" + shortSubject(t.Subject) + "'"
 	}
 	if kept.fingerprint, err = gitFingerprint(obj, t.Revision, includes); err != nil {
-		return nil, err
+		return err
 	}
 	if t.Root != nil && p.operated() != nil {
 		kept.filter = operatedFiles()
 	} else if t.Root != nil {
-		rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
-		if err != nil {
-			return nil, status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+		if kept.filter, err = sourceFilter(ctx, t.Root, obj.Spec.Ignore); err != nil {
+			return err
 		}
-		kept.filter = rules.Choose
 	}
-	return p.remaining(kept, func() { observeGit(obj, includes) }), nil
+	if err := p.take(ctx, kept); err != nil || p.choosing() {
+		return err
+	}
+	observeGit(obj, includes)
+	return nil
 }
 
 func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitRepository, includes []*included) (*fetch.Tree, error) {

@@ -16,122 +16,118 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-func (p *chartReconciliation) choose(ctx context.Context) (*remainder, error) {
+func (p *chartReconciliation) perform(ctx context.Context) error {
 	obj := p.obj
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	p.result.Resolution = &Resolution{Chart: obj.Spec.Chart, Constraint: obj.Spec.Version}
 	if p.r.o.List && obj.Spec.SourceRef.Kind != sourcev1.HelmRepositoryKind {
-		return nil, nil // trees have no list of versions
+		return nil // trees have no list of versions
 	}
 	if e := p.locked; e != nil && obj.Spec.SourceRef.Kind == sourcev1.HelmRepositoryKind {
-		return p.chooseLocked(ctx, obj, e)
+		return p.takeLocked(ctx, obj, e)
 	}
 	result, err := p.chartSource(ctx, obj)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if _, ok := result.Object.Typed.(*sourcev1.HelmRepository); !ok {
-		return p.chooseFromTree(ctx, obj, result)
+		return p.takeFromTree(ctx, obj, result)
 	}
 	if p.r.o.List {
-		return nil, p.listCharts(ctx, obj, result)
+		return p.listCharts(ctx, obj, result)
 	}
-	return p.chooseFromRepository(ctx, obj, result)
+	return p.takeFromRepository(ctx, obj, result)
 }
 
-// chooseLocked selects the chart of a Helm repository that an entry names. It reads the index only if the entry has no
+// takeLocked selects the chart of a Helm repository that an entry names. It reads the index only if the entry has no
 // URL for the archive.
-func (p *chartReconciliation) chooseLocked(ctx context.Context, obj *sourcev1.HelmChart, e *lock.Entry) (*remainder, error) {
+func (p *chartReconciliation) takeLocked(ctx context.Context, obj *sourcev1.HelmChart, e *lock.Entry) error {
 	if build, ok := p.storedAsLocked(obj, e); ok {
 		pin := entryPin(e)
 		p.pinTo(pin)
 		p.result.Resolution.take(pin)
 		p.unchanged(build)
-		return nil, nil
+		return nil
 	}
 	source, err := p.findSource(obj)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if e.URL == "" && e.ManifestDigest == "" {
 		result, err := p.sourceResult(ctx, source)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		found, err := p.publishedCharts(ctx, result)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return p.chooseFrom(ctx, obj, &exactCharts{found, e})
+		return p.takeFrom(ctx, obj, &exactCharts{found, e})
 	}
 	repo, err := p.r.open(ctx, source)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.warnWithheldBy(repo)
 	p.obj.Status.ObservedSourceArtifactRevision = ""
-	return p.chooseFrom(ctx, obj, &lockedCharts{p.r, repo, e})
+	return p.takeFrom(ctx, obj, &lockedCharts{p.r, repo, e})
 }
 
-// chooseFromRepository selects a published chart of a Helm repository, and verifies it.
-func (p *chartReconciliation) chooseFromRepository(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
+// takeFromRepository selects a published chart of a Helm repository, and verifies it.
+func (p *chartReconciliation) takeFromRepository(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
 	source, err := p.publishedCharts(ctx, result)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if e := p.asked; e != nil {
 		source = &exactCharts{source, &lock.Entry{Version: e.Version}}
 	}
-	return p.chooseFrom(ctx, obj, source)
+	return p.takeFrom(ctx, obj, source)
 }
 
-// chooseFrom selects a version from source, and verifies it.
-func (p *chartReconciliation) chooseFrom(ctx context.Context, obj *sourcev1.HelmChart, source charts) (*remainder, error) {
+// takeFrom selects a version from source, and verifies it.
+func (p *chartReconciliation) takeFrom(ctx context.Context, obj *sourcev1.HelmChart, source charts) error {
 	if err := resolve.ValidateName(obj.Spec.Chart); err != nil {
-		return nil, status.InvalidChartReference.Wrap(err)
+		return status.InvalidChartReference.Wrap(err)
 	}
 	chosen, err := source.choose(ctx, p.remarks, obj.Spec.Chart, obj.Spec.Version)
 	if err != nil {
-		return nil, source.refused(err)
+		return source.refused(err)
 	}
 	p.pinTo(chosen.Pin)
 	p.result.Resolution.take(chosen.Pin)
 	p.result.Resolution.Digest = chosen.published
 	verified, err := p.verifyChart(ctx, obj, chosen)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	build := status.Build{Name: chosen.Chart, Version: chosen.Version}
 	recipe, err := p.repositoryRecipe(obj, chosen, &build)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if verified {
 		p.out.Verified = build.Verified()
 	}
 	fingerprint, err := fingerprintOf(obj.Spec, chosen.URL, chosen.entry, recipe)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if p.reusable(fingerprint) && !chosen.local && (recipe != nil || p.holds(chosen.key.Digest)) {
 		if recipe == nil {
 			p.result.Pin.knows(p.prev.Artifact.Digest)
 		}
 		p.unchanged(build)
-		return nil, nil
+		return nil
 	}
-	return &remainder{
-		compare: func(context.Context) error {
-			p.compare(obj, build, recipe)
-			return nil
-		},
-		fetch: func(ctx context.Context) error {
-			if recipe != nil {
-				return p.repackage(ctx, obj, chosen, build, recipe, fingerprint)
-			}
-			return p.pull(ctx, obj, chosen, build, fingerprint)
-		},
-	}, nil
+	switch {
+	case p.choosing():
+		p.compare(obj, build, recipe)
+		return nil
+	case recipe != nil:
+		return p.repackage(ctx, obj, chosen, build, recipe, fingerprint)
+	}
+	return p.pull(ctx, obj, chosen, build, fingerprint)
 }
 
 // holds reports whether the stored artifact has the digest that the source publishes with the same algorithm, if

@@ -30,9 +30,9 @@ type releaseReconciliation struct {
 	hr *helmv2.HelmRelease
 }
 
-// choose does the work that helm-controller does without a cluster: it finds
+// perform does the work that helm-controller does without a cluster: it finds
 // the chart and composes the values.
-func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) {
+func (p *releaseReconciliation) perform(ctx context.Context) error {
 	hr := p.hr
 	known, fingerprint := p.chart, p.fingerprint
 	p.chart, p.fingerprint = store.ReleasedChart{}, "" // set only on success
@@ -42,22 +42,22 @@ func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) 
 	}
 	source, err := p.releaseSource(ctx, hr)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	digest, err := p.composeValues(hr)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if found := source.Resolution; found != nil && !p.r.o.Verify {
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
 	if source.State == Resolved || source.Artifact() == nil { // only the version is known
-		return nil, nil
+		return nil
 	}
 	name, err := p.attempt(hr, source, known.Name, fingerprint)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	version := hr.Status.LastAttemptedRevision
 	hr.Status.LastAttemptedConfigDigest = digest
@@ -65,7 +65,7 @@ func (p *releaseReconciliation) choose(ctx context.Context) (*remainder, error) 
 	p.result.noteChart(p.chart)
 	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
 	p.out.Stored = status.Fulfilled()
-	return nil, nil
+	return nil
 }
 
 // attempt records the chart that would be installed, and returns its name. If the artifact still has the fingerprint
@@ -165,7 +165,7 @@ func (p *releaseReconciliation) notReady(source *Result) string {
 		return "latest generation of object has not been reconciled"
 	case stalled != nil && stalled.Status == metav1.ConditionTrue:
 		return stalled.Message
-	case source.Artifact() == nil && p.r.o.Until == Choose && source.Failure == nil && source.State != Suspended:
+	case source.Artifact() == nil && p.choosing() && source.Failure == nil && source.State != Suspended:
 		return ""
 	case source.Artifact() == nil:
 		return "does not have an artifact"

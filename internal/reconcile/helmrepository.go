@@ -49,22 +49,19 @@ func (p *repositoryReconciliation) charts(ctx context.Context, w *remarks) (char
 	return &indexCharts{r: p.r, repo: repo, file: file}, nil
 }
 
-// choose opens the repository. An index has no versions to select from.
-func (p *repositoryReconciliation) choose(ctx context.Context) (*remainder, error) {
+// perform opens the repository, and takes its index, which has no versions to select from.
+func (p *repositoryReconciliation) perform(ctx context.Context) error {
 	if p.kind.parts(p.obj).static {
-		return nil, status.Failed.Stall(validate.RegistryURL(p.obj))
+		return status.Failed.Stall(validate.RegistryURL(p.obj))
 	}
 	repo, err := p.r.open(ctx, p.adm)
 	if repo != nil {
 		p.Warnings = append(p.Warnings, repo.Warnings...)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &remainder{
-		compare: func(ctx context.Context) error { return p.compareIndex(ctx, repo) },
-		fetch:   func(ctx context.Context) error { return p.takeIndex(ctx, repo) },
-	}, nil
+	return p.takeIndex(ctx, repo)
 }
 
 // index returns the current index of the repository, read once per run.
@@ -84,9 +81,12 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 	if err != nil {
 		return err
 	}
-	p.out.Reused, err = p.upToDate(file)
-	if err != nil {
+	if p.out.Reused, err = p.upToDate(file); err != nil {
 		return storageFailure(err, status.StatOperationFailed)
+	}
+	if p.choosing() {
+		p.compareIndex(file)
+		return nil
 	}
 	if !p.out.Reused {
 		if file, err = p.copyIndex(ctx, repo, file); err != nil {
@@ -99,6 +99,16 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 	p.out.Stored = status.StoredRevision(p.status.artifact.Revision)
 	p.out.Announce = status.FetchedIndex(*p.status.artifact.Size, auth.RedactURL(p.obj.Spec.URL))
 	return nil
+}
+
+// compareIndex reports the status that a controller would set before it stores the index.
+func (p *repositoryReconciliation) compareIndex(file *indexFile) {
+	p.file = file
+	if p.out.Reused {
+		p.out.Stored = status.StoredRevision(p.status.artifact.Revision)
+	} else {
+		p.out.Seen = status.NewIndex(file.digest.String())
+	}
 }
 
 // knownTag returns the tag of the stored index, or "" if it came from another
@@ -170,22 +180,4 @@ func (p *repositoryReconciliation) copyIndex(ctx context.Context, repo *reposito
 		return nil, err
 	}
 	return p.copyIndex(ctx, repo, file)
-}
-
-// compareIndex reports the status that a controller would set before it stores the index.
-func (p *repositoryReconciliation) compareIndex(ctx context.Context, repo *repository) error {
-	file, err := p.index(ctx, repo)
-	if err != nil {
-		return err
-	}
-	p.file = file
-	if p.out.Reused, err = p.upToDate(file); err != nil {
-		return storageFailure(err, status.StatOperationFailed)
-	}
-	if p.out.Reused {
-		p.out.Stored = status.StoredRevision(p.status.artifact.Revision)
-	} else {
-		p.out.Seen = status.NewIndex(file.digest.String())
-	}
-	return nil
 }

@@ -25,30 +25,23 @@ import (
 // above the usual artifacts for Flux, and stops a registry that fills the disk.
 const maxLayer = 512 << 20
 
-// remaining returns the remaining work once the revision is known: nil if its artifact is in
-// storage.
-func (p *ociReconciliation) remaining(revision, fingerprint string, pull func(context.Context) error) *remainder {
-	if p.reusable(fingerprint) {
+// take keeps the artifact in storage if it has the fingerprint. Otherwise pull stores the artifact, except in a run that only
+// chooses.
+func (p *ociReconciliation) take(ctx context.Context, revision, fingerprint string, pull func(context.Context) error) error {
+	switch {
+	case p.reusable(fingerprint), p.choosing() && p.out.Seen == nil:
 		p.keptArtifact(revision)
 		return nil
+	case p.choosing():
+		return nil
 	}
-	return &remainder{
-		compare: func(context.Context) error {
-			if p.out.Seen == nil {
-				p.keptArtifact(revision)
-			}
-			return nil
-		},
-		fetch: func(ctx context.Context) error {
-			if err := pull(ctx); err != nil {
-				return err
-			}
-			p.fingerprint = fingerprint
-			p.obj.Status.ObservedIgnore = p.obj.Spec.Ignore
-			p.obj.Status.ObservedLayerSelector = p.obj.Spec.LayerSelector
-			return nil
-		},
+	if err := pull(ctx); err != nil {
+		return err
 	}
+	p.fingerprint = fingerprint
+	p.obj.Status.ObservedIgnore = p.obj.Spec.Ignore
+	p.obj.Status.ObservedLayerSelector = p.obj.Spec.LayerSelector
+	return nil
 }
 
 // pullArtifact fetches the layer that the object selects, and stores it.
@@ -147,13 +140,13 @@ func (l *layerTransfer) extract(ctx context.Context) error {
 	if err := l.unpack(ctx, root); err != nil {
 		return err
 	}
-	rules, err := tree.SourceRules(ctx, root, ignored(l.obj.Spec.Ignore), tree.Options{})
+	filter, err := sourceFilter(ctx, root, l.obj.Spec.Ignore)
 	if err != nil {
-		return status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+		return err
 	}
 	return l.storing(func(pending *store.Pending) error {
 		dropped := &droppedFiles{}
-		if err := tree.Archive(ctx, pending, root, tree.Options{Filter: dropped.watch(rules.Choose)}); err != nil {
+		if err := tree.Archive(ctx, pending, root, tree.Options{Filter: dropped.watch(filter)}); err != nil {
 			return unsaved(unsavedTree, err)
 		}
 		if l.chart() && l.obj.Spec.Ignore == nil {

@@ -24,24 +24,24 @@ import (
 // localArtifact stores a directory or an archive instead of the artifact in the
 // registry. Its revision is the digest of the content, as for an artifact
 // requested by digest.
-func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, name string) (*remainder, error) {
+func (p *ociReconciliation) localArtifact(ctx context.Context, obj *sourcev1.OCIRepository, name string) error {
 	p.result.Resolution = &Resolution{Chart: "directory " + name}
 	if obj.Spec.Verify != nil {
-		return nil, verificationFailure(errDirectoryUnsigned())
+		return verificationFailure(errDirectoryUnsigned())
 	}
 	p.out.Unverifiable = true
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
+		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
 	case info.IsDir():
 		return p.localTree(ctx, obj, name)
 	case !strings.HasSuffix(name, ".tgz") && !strings.HasSuffix(name, ".tar.gz"):
-		return nil, status.OCIPullFailed.Wrap(finding.WithHint(
+		return status.OCIPullFailed.Wrap(finding.WithHint(
 			fmt.Errorf("failed to read '%s': it is neither a directory nor a .tgz", name), finding.SourceTakes,
 		))
 	}
-	return p.localLayer(obj, name)
+	return p.localLayer(ctx, obj, name)
 }
 
 // withoutPath returns the error without the file name, which the message already has.
@@ -53,21 +53,21 @@ func withoutPath(err error) error {
 }
 
 // localLayer stores an archive unchanged, as the operation copy does.
-func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, name string) (*remainder, error) {
+func (p *ociReconciliation) localLayer(ctx context.Context, obj *sourcev1.OCIRepository, name string) error {
 	archive, err := file.Open(name)
 	if err != nil {
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
+		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
 	}
 	p.r.closers.add(archive) // it is read again when it is stored
 	w := digest.NewWriter(godigest.SHA256)
 	n, err := io.Copy(w, io.LimitReader(archive, p.r.limits.Archive+1))
 	switch {
 	case err != nil:
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
+		return status.OCIPullFailed.Wrap(fmt.Errorf("failed to read '%s': %w", name, withoutPath(err)))
 	case n > p.r.limits.Archive:
-		return nil, status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", name, p.r.limits.Archive))
+		return status.OCIPullFailed.Wrap(fmt.Errorf("'%s' has more than the limit of %d bytes", name, p.r.limits.Archive))
 	}
-	return p.keepLocal(obj, w.Digest().String(), func(pending io.Writer) error {
+	return p.keepLocal(ctx, obj, w.Digest().String(), func(pending io.Writer) error {
 		_, err := io.Copy(pending, io.NewSectionReader(archive, 0, n))
 		return err
 	})
@@ -75,23 +75,23 @@ func (p *ociReconciliation) localLayer(obj *sourcev1.OCIRepository, name string)
 
 // localTree stores the files of a directory. A chart is moved into a directory
 // with its name, as in the archives that Helm pushes.
-func (p *ociReconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) (*remainder, error) {
+func (p *ociReconciliation) localTree(ctx context.Context, obj *sourcev1.OCIRepository, dir string) error {
 	t, err := p.openWorktree(ctx, dir, git.WorktreeOptions{Plain: true})
 	if err != nil {
-		return nil, status.OCIPullFailed.Wrap(err)
+		return status.OCIPullFailed.Wrap(err)
 	}
 	p.took(t)
 	if _, err := t.Root.Lstat("Chart.yaml"); err == nil {
 		if err := nest(t.Root, obj.Name); err != nil {
-			return nil, temporaryFailure(err)
+			return temporaryFailure(err)
 		}
 	}
-	rules, err := tree.SourceRules(ctx, t.Root, ignored(obj.Spec.Ignore), tree.Options{})
+	filter, err := sourceFilter(ctx, t.Root, obj.Spec.Ignore)
 	if err != nil {
-		return nil, status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+		return err
 	}
-	return p.keepLocal(obj, t.Revision, func(pending io.Writer) error {
-		return tree.Archive(ctx, pending, t.Root, tree.Options{Filter: rules.Choose})
+	return p.keepLocal(ctx, obj, t.Revision, func(pending io.Writer) error {
+		return tree.Archive(ctx, pending, t.Root, tree.Options{Filter: filter})
 	})
 }
 
@@ -120,7 +120,7 @@ func nest(root *os.Root, name string) error {
 }
 
 // keepLocal stores the output of write, unless storage has an artifact of the revision.
-func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) (*remainder, error) {
+func (p *ociReconciliation) keepLocal(ctx context.Context, obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
 	p.pinTo(Pin{Source: PinDirectory, Revision: revision})
 	p.result.Resolution.Version, p.result.Resolution.Digest = "", revision
 	if current := p.stored(); current == nil || current.Revision != revision {
@@ -128,16 +128,14 @@ func (p *ociReconciliation) keepLocal(obj *sourcev1.OCIRepository, revision stri
 	}
 	fingerprint, err := fingerprintOf("local", revision, obj.Spec.Ignore)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return p.remaining(revision, fingerprint, func(context.Context) error { return p.storeLocal(obj, revision, write) }), nil
-}
-
-func (p *ociReconciliation) storeLocal(obj *sourcev1.OCIRepository, revision string, write func(io.Writer) error) error {
-	return p.storing(func(pending *store.Pending) error {
-		if err := write(pending); err != nil {
-			return unsaved(unsavedTree, err)
-		}
-		return p.keepArtifact(obj, pending, revision, nil, unsavedTree)
+	return p.take(ctx, revision, fingerprint, func(context.Context) error {
+		return p.storing(func(pending *store.Pending) error {
+			if err := write(pending); err != nil {
+				return unsaved(unsavedTree, err)
+			}
+			return p.keepArtifact(obj, pending, revision, nil, unsavedTree)
+		})
 	})
 }

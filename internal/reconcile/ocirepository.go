@@ -18,35 +18,35 @@ import (
 	"github.com/helmsrc/helmsrc/internal/verify"
 )
 
-// choose resolves spec.ref to an artifact, and verifies its signature.
-func (p *ociReconciliation) choose(ctx context.Context) (*remainder, error) {
+// perform resolves spec.ref to an artifact, and verifies its signature.
+func (p *ociReconciliation) perform(ctx context.Context) error {
 	obj := p.obj
 	if p.r.o.List {
-		return nil, p.listArtifacts(ctx, obj)
+		return p.listArtifacts(ctx, obj)
 	}
 	if dir, ok := p.r.o.Directories[p.key]; ok {
 		return p.localArtifact(ctx, obj, dir)
 	}
 	p.result.Resolution = ociResolution(obj)
 	if e := p.locked; e != nil && p.artifactAsLocked(obj, e) {
-		return nil, nil
+		return nil
 	}
 	at, err := p.findArtifact(ctx, obj)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	p.out.Unverifiable = obj.Spec.Verify == nil
 	if current := p.stored(); current == nil || current.Revision != at.Revision {
 		p.out.Seen = status.NewDigest(at.Revision, at.shown)
 	}
 	if err := p.verifyArtifact(ctx, obj, at); err != nil {
-		return nil, err
+		return err
 	}
 	fingerprint, err := ociFingerprint(obj, at.Revision)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return p.remaining(at.Revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) }), nil
+	return p.take(ctx, at.Revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) })
 }
 
 // artifactAsLocked keeps the artifact in storage if it is the locked one and no signature must be verified.

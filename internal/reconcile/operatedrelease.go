@@ -65,8 +65,8 @@ type operatedReconciliation struct {
 	hr *operator.HelmRelease
 }
 
-// choose does the work that the operator does without a cluster: it finds the chart and composes the values.
-func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error) {
+// perform does the work that the operator does without a cluster: it finds the chart and composes the values.
+func (p *operatedReconciliation) perform(ctx context.Context) error {
 	hr := p.hr
 	p.chart = store.ReleasedChart{}
 	p.fingerprint = ""
@@ -77,14 +77,14 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 	}
 	source, err := p.fetchedChart(ctx)
 	if err != nil {
-		return nil, p.failedAs(err)
+		return p.failedAs(err)
 	}
 	composed, err := p.composeValues(ctx)
 	if err != nil {
-		return nil, p.failedAs(err)
+		return p.failedAs(err)
 	}
 	if err := p.checkOwner(); err != nil {
-		return nil, p.failedAs(err)
+		return p.failedAs(err)
 	}
 	if found := source.Resolution; found != nil && !p.r.o.Verify {
 		resolution := *found
@@ -95,10 +95,10 @@ func (p *operatedReconciliation) choose(ctx context.Context) (*remainder, error)
 		if found := source.Resolution; found != nil {
 			p.out.Seen = status.OperatedChosen(found.Chart, found.Version)
 		}
-		return nil, nil
+		return nil
 	}
 	p.out.Stored = p.out.Seen
-	return nil, p.complete(source, composed)
+	return p.complete(source, composed)
 }
 
 // complete records the chart and the values that would be released.

@@ -165,7 +165,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	p.handleRequest()
 	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
 	ctx = p.decisions(ctx)
-	err := p.chooseAndFetch(p.collectWarnings(ctx))
+	err := p.perform(p.collectWarnings(ctx))
 	if err != nil && ctx.Err() != nil {
 		return p.interrupted(context.Cause(ctx))
 	}
@@ -176,21 +176,16 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 	return p.succeeded()
 }
 
-// chooseAndFetch resolves the object, and fetches it if the run does.
-func (p *reconciliation) chooseAndFetch(ctx context.Context) error {
+// perform resolves the object, and fetches it if the run does.
+func (p *reconciliation) perform(ctx context.Context) error {
 	if err := p.takeEntry(); err != nil {
 		return err
 	}
-	rest, err := p.steps.choose(ctx)
-	switch {
-	case err != nil || rest == nil:
-	case p.r.o.Until == Choose:
-		err = rest.compare(ctx)
-	default:
-		err = rest.fetch(ctx)
-	}
-	return p.compareEntry(err)
+	return p.compareEntry(p.steps.perform(ctx))
 }
+
+// choosing reports whether the run stores nothing.
+func (p *reconciliation) choosing() bool { return p.r.o.Until == Choose }
 
 // recall restores the recorded state of the object. The input's own status is
 // ignored: it may come from another cluster.
@@ -252,7 +247,7 @@ func (p *reconciliation) checkStorage() error {
 
 // restoreLink restores the link to the newest artifact if it has another target.
 func (p *reconciliation) restoreLink(artifact string) error {
-	if p.kind.link == "" || p.r.o.Until == Choose {
+	if p.kind.link == "" || p.choosing() {
 		return nil
 	}
 	return p.tolerateLink(p.r.store.Relink(artifact, p.kind.link))
@@ -302,7 +297,7 @@ func (p *reconciliation) static(ctx context.Context) *Result {
 	p.result.State = Static
 	p.status = noStatus()
 	p.result.Status = map[string]any{}
-	if err := p.chooseAndFetch(ctx); err != nil {
+	if err := p.perform(ctx); err != nil {
 		p.result.State = Failed
 		p.result.Failure = status.AsFailure(err)
 	}

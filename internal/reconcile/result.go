@@ -103,22 +103,14 @@ func (r *Result) Message() string {
 	return ""
 }
 
-// objectSteps is the part of a reconciliation that differs by kind. Its methods fill
-// the reconciliation that they were created with.
+// objectSteps is the part of a reconciliation that differs by kind. Its method fills
+// the reconciliation that it was created with.
 type objectSteps interface {
-	// choose resolves the spec to a revision or version, and verifies it if the spec requires
-	// that. It downloads an archive only if the resolution needs it. It returns the remaining
-	// work, nil if nothing remains. Its error becomes the outcome's failure.
-	choose(ctx context.Context) (*remainder, error)
-}
-
-// remainder is the remaining work for an object whose spec is resolved. A run
-// calls one of the two functions.
-type remainder struct {
-	// compare reports the status that a controller would set before it fetches. Nothing is stored.
-	compare func(ctx context.Context) error
-	// fetch downloads the selected artifact into storage.
-	fetch func(ctx context.Context) error
+	// perform resolves the spec to a revision or version, and verifies it if the spec requires
+	// that. It downloads an archive only if the resolution needs it. Then it downloads the selected
+	// artifact into storage or, in a run that only chooses, reports the status that a controller would
+	// set before it fetches. Its error becomes the outcome's failure.
+	perform(ctx context.Context) error
 }
 
 // commonStatus is the part of a status that all kinds have. URLs are computed when it is

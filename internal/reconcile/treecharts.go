@@ -24,41 +24,41 @@ import (
 // errAbsoluteChart is the error of an absolute path, which cannot name a chart in the source.
 var errAbsoluteChart = errors.New("local chart reference path cannot be absolute")
 
-func (p *chartReconciliation) chooseFromTree(ctx context.Context, obj *sourcev1.HelmChart, result *Result) (*remainder, error) {
+func (p *chartReconciliation) takeFromTree(ctx context.Context, obj *sourcev1.HelmChart, result *Result) error {
 	if strings.HasPrefix(obj.Spec.Chart, "/") {
-		return nil, status.InvalidChartReference.Wrap(errAbsoluteChart)
+		return status.InvalidChartReference.Wrap(errAbsoluteChart)
 	}
 	p.observeRevision(result)
 	from, err := result.tree(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.vouched(result); err != nil {
-		return nil, err
+		return err
 	}
 	if kept, err := p.treeAsLocked(obj, from); kept || err != nil {
-		return nil, err
+		return err
 	}
 	fingerprint, err := p.treeFingerprint(obj, from)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if p.reusable(fingerprint) {
-		return p.reusedFromTree(obj, from), nil
+	if p.reusable(fingerprint) && !p.choosing() { // keeping the artifact does not need the files
+		build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
+		p.choseFromTree(from, build.Version)
+		p.unchanged(build)
+		return nil
 	}
 	found, err := p.findInTree(ctx, obj, from)
-	if err != nil {
-		return nil, err
+	switch {
+	case err != nil:
+		return err
+	case p.choosing():
+		return p.compareTreeChart(ctx, obj, found)
+	case found.recipe == nil:
+		return p.copyChart(obj, found.source, found.Found, found.build, fingerprint)
 	}
-	return &remainder{
-		compare: func(ctx context.Context) error { return p.compareTreeChart(ctx, obj, found) },
-		fetch: func(ctx context.Context) error {
-			if found.recipe == nil {
-				return p.copyChart(obj, found.source, found.Found, found.build, fingerprint)
-			}
-			return p.buildChart(ctx, obj, found.source, found.Found, found.build, found.recipe, fingerprint)
-		},
-	}, nil
+	return p.buildChart(ctx, obj, found.source, found.Found, found.build, found.recipe, fingerprint)
 }
 
 // treeAsLocked keeps the package in storage if it is the locked one, and reports only the locked version if the run needs no more.
@@ -84,26 +84,6 @@ func (p *chartReconciliation) treeAsLocked(obj *sourcev1.HelmChart, from *source
 	}
 	p.choseFromTree(from, e.Version)
 	return true, nil
-}
-
-// reusedFromTree returns the remaining work if the stored artifact was built from the same
-// tree: keeping it does not need the files.
-func (p *chartReconciliation) reusedFromTree(obj *sourcev1.HelmChart, from *sourceTree) *remainder {
-	return &remainder{
-		compare: func(ctx context.Context) error {
-			found, err := p.findInTree(ctx, obj, from)
-			if err != nil {
-				return err
-			}
-			return p.compareTreeChart(ctx, obj, found)
-		},
-		fetch: func(context.Context) error {
-			build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
-			p.choseFromTree(from, build.Version)
-			p.unchanged(build)
-			return nil
-		},
-	}
 }
 
 type treeChart struct {

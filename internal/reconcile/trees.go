@@ -85,26 +85,34 @@ type treeReconciliation struct {
 	unpacked work.Memo[struct{}, *os.Root]
 }
 
-// remaining returns the remaining work for a tree. After the fetch, observe records the fields of the spec that it was made with.
-func (p *treeReconciliation) remaining(t *fetched, observe func()) *remainder {
+// take stores a tree, or compares it with the stored one in a run that only chooses.
+func (p *treeReconciliation) take(ctx context.Context, t *fetched) error {
 	pin := p.r.treePin(p.adm, t.Revision)
 	p.pinTo(pin)
 	if !t.Unchanged {
 		p.fetched = &sourceTree{root: t.Root, filter: t.filter, revision: t.Revision, time: t.Time, pin: pin}
 	}
-	return &remainder{
-		compare: func(context.Context) error {
-			p.compareTree(t)
-			return nil
-		},
-		fetch: func(ctx context.Context) error {
-			if err := p.keepTree(ctx, t); err != nil {
-				return err
-			}
-			observe()
-			return nil
-		},
+	current := p.stored()
+	same := current != nil && current.Revision == t.Revision
+	switch {
+	case t.Unchanged:
+		p.keptTree(t)
+		return nil
+	case same && (p.choosing() || p.reusable(t.fingerprint)):
+		p.fetched.digest = current.Digest
+		p.keptTree(t)
+		return nil
+	case !same:
+		p.out.Seen = &status.Observation{Reason: status.NewRevision, Message: "new upstream revision '" + t.Revision + "'"}
 	}
+	if p.choosing() {
+		return nil
+	}
+	if err := p.archiveTree(ctx, t); err != nil {
+		p.fetched = nil // charts may only use a stored tree
+		return err
+	}
+	return nil
 }
 
 func (r *Reconciler) treePin(adm *admission.Admitted, revision string) Pin {
@@ -118,46 +126,6 @@ func (r *Reconciler) treePin(adm *admission.Admitted, revision string) Pin {
 		return Pin{Source: PinBucket, URL: auth.RedactURL(obj.Spec.Endpoint) + "/" + obj.Spec.BucketName, Revision: revision}
 	}
 	return Pin{Revision: revision}
-}
-
-// compareTree reports the status that a controller would set before it stores the tree.
-func (p *treeReconciliation) compareTree(t *fetched) {
-	current := p.stored()
-	switch {
-	case t.Unchanged:
-		p.keptTree(t)
-	case current != nil && current.Revision == t.Revision:
-		p.fetched.digest = current.Digest
-		p.keptTree(t)
-	default:
-		p.out.Seen = newUpstream(t.Revision)
-	}
-}
-
-// keepTree stores a tree as the object's artifact, unless storage already holds it.
-func (p *treeReconciliation) keepTree(ctx context.Context, t *fetched) error {
-	if t.Unchanged {
-		p.keptTree(t)
-		return nil
-	}
-	current := p.stored()
-	switch {
-	case current == nil || current.Revision != t.Revision:
-		p.out.Seen = newUpstream(t.Revision)
-	case p.reusable(t.fingerprint):
-		p.fetched.digest = current.Digest
-		p.keptTree(t)
-		return nil
-	}
-	if err := p.archiveTree(ctx, t); err != nil {
-		p.fetched = nil // charts may only use a stored tree
-		return err
-	}
-	return nil
-}
-
-func newUpstream(revision string) *status.Observation {
-	return &status.Observation{Reason: status.NewRevision, Message: "new upstream revision '" + revision + "'"}
 }
 
 func (p *treeReconciliation) keptTree(t *fetched) {
@@ -222,6 +190,15 @@ func timeoutOf(d *metav1.Duration) time.Duration {
 		return 0
 	}
 	return d.Duration
+}
+
+// sourceFilter returns the filter of spec.ignore and of the files .sourceignore below a root.
+func sourceFilter(ctx context.Context, root *os.Root, patterns *string) (tree.Filter, error) {
+	rules, err := tree.SourceRules(ctx, root, ignored(patterns), tree.Options{})
+	if err != nil {
+		return nil, status.Reason("SourceIgnoreError").Wrap(fmt.Errorf("failed to load source ignore patterns from repository: %w", err))
+	}
+	return rules.Choose, nil
 }
 
 func ignored(patterns *string) string {
