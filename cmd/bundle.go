@@ -249,7 +249,7 @@ func (b *carrying) again(ctx context.Context, into *cache.Cache) error {
 			return err
 		}
 		options := shared.Options()
-		options.Locked, options.Directories, options.Archives = m.Options.Locked, m.Options.Directories, m.Options.Archives
+		options.Locked, options.Directories = m.Options.Locked, m.Options.Directories
 		results, err := shared.Run(ctx, session.Run{Inventory: m.In.Inventory, Store: st, Options: options, Targets: m.Targets, Progress: session.Silence{}})
 		for _, r := range results {
 			if r.Failure != nil {

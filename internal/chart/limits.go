@@ -49,6 +49,12 @@ type Limits struct {
 	Name string
 }
 
+// Named returns the limits for the archive of this name.
+func (l Limits) Named(name string) Limits {
+	l.Name = name
+	return l
+}
+
 func (l Limits) withDefaults() Limits {
 	if l.Archive <= 0 {
 		l.Archive = DefaultArchive

@@ -281,9 +281,7 @@ func (s Source) withArchive(real string, read func(*os.File, Limits) error) erro
 		return rootedError(real, err)
 	}
 	defer f.Close()
-	l := s.limits()
-	l.Name = path.Base(real)
-	return read(f, l)
+	return read(f, s.Limits.Named(path.Base(real)))
 }
 
 // metadata reads Chart.yaml of a directory, overridden by requirements.yaml. Like source-controller, it ignores

@@ -262,7 +262,7 @@ func (s *Side) originOf(r *Release, adm *admission.Admitted, origin []any) {
 		if obj.Kind != "HelmChart" {
 			delete(spec, "timeout")
 		}
-		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.replaced[r.In].Directories[store.NewKey(obj.Kind, obj.Namespace, obj.Name)])
+		origin = append(origin, obj.Kind, obj.Namespace, obj.Name, spec, s.replaced[r.In][store.NewKey(obj.Kind, obj.Namespace, obj.Name)].Path)
 	}
 	if entries := s.pinnedTo(r); entries != nil {
 		origin = append(origin, entries)
@@ -371,7 +371,7 @@ func (s *Side) Results(ctx context.Context, in *load.Input, objects []*manifest.
 	if quick {
 		options.Until = reconcile.Choose
 	}
-	options.Directories, options.Archives, options.Locked = s.replaced[in].Directories, s.replaced[in].Archives, s.Locked.Of(in)
+	options.Directories, options.Locked = s.replaced[in], s.Locked.Of(in)
 	targets := func() []*admission.Admitted { return in.WithSources(objects...) }
 	results, err := s.Worker.Reconcile(ctx, s.Shared, in, targets, st, options, nil)
 	if err != nil {

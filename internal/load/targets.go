@@ -140,7 +140,7 @@ func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconci
 	var kept, home []*admission.Admitted
 	for _, adm := range targets {
 		key := inventory.KeyOf(adm.Object)
-		if !validate.Home(adm, in.Set) || needed[key] || o.Directories[key] != "" || in.named(adm.Object) {
+		if !validate.Home(adm, in.Set) || needed[key] || o.Directories[key].Path != "" || in.named(adm.Object) {
 			kept = append(kept, adm)
 			continue
 		}

@@ -12,26 +12,24 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// archive returns the archive of a chart. Its error has a reason: either the server
-// or this machine may have failed.
+// archive is acquire with a reason for the error: either the server or this machine may have failed.
 func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
-	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
+	archive, err := r.acquire(ctx, chosen)
 	var local *blob.WriteError
+	var download *downloadError
 	switch {
 	case err == nil:
-		if err := r.carry(ctx, chosen, archive); err != nil {
-			archive.Release()
-			return nil, pullFailure(err)
-		}
 		return archive, nil
 	case errors.As(err, &local):
 		return nil, unsaved(unsavedChart, local)
+	case errors.As(err, &download):
+		err = download.err
 	}
-	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
+	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
 }
 
-// acquire returns the archive of a chart and does not release it before the end of the
-// run: fingerprints and other charts use it.
+// acquire returns the archive of a chart. A caller that does not release it keeps it until the end of the
+// run, for fingerprints and other charts.
 func (r *Reconciler) acquire(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
 	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	if err != nil {

@@ -74,11 +74,7 @@ func (p *generatorReconciliation) perform(ctx context.Context) error {
 			Name: artifact.Name, Namespace: artifact.Namespace, Digest: at.Digest, Filename: path.Base(at.Path),
 		})
 	}
-	digest, err := fingerprintOf(digestsOf(sources))
-	if err != nil {
-		return err
-	}
-	obj.Status.Inventory, obj.Status.ObservedSourcesDigest = artifacts, "sha256:"+digest
+	obj.Status.Inventory, obj.Status.ObservedSourcesDigest = artifacts, "sha256:"+fingerprintOf(digestsOf(sources))
 	if stored {
 		p.out.Stored = &status.Observation{Reason: status.Succeeded, Message: fmt.Sprintf("reconciliation succeeded, generated %d artifact(s)", len(made))}
 	}

@@ -32,12 +32,9 @@ func (p *bucketReconciliation) perform(ctx context.Context) error {
 		return err
 	}
 	p.took(t)
-	kept := &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: "stored artifact: revision '" + t.Revision + "'"}}
+	kept := &fetched{Tree: t, fingerprint: bucketFingerprint(obj, t.Revision), stored: &status.Observation{Reason: status.Succeeded, Message: "stored artifact: revision '" + t.Revision + "'"}}
 	if !t.Unchanged {
 		kept.announce = fmt.Sprintf("stored artifact with %d fetched files from '%s' bucket", t.Files, obj.Spec.BucketName)
-	}
-	if kept.fingerprint, err = bucketFingerprint(obj, t.Revision); err != nil {
-		return err
 	}
 	if _, ok := p.r.o.Directories[p.key]; ok {
 		if kept.filter, err = directoryFilter(t, obj); err != nil {
@@ -55,7 +52,7 @@ func (p *bucketReconciliation) perform(ctx context.Context) error {
 // Files that spec.ignore and .sourceignore match are left out.
 func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Bucket) (*fetch.Tree, error) {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
-		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{Plain: true})
+		t, err := p.openLocalTree(ctx, dir.Path, git.WorktreeOptions{Plain: true})
 		return t, status.BucketOperationFailed.Wrap(err)
 	}
 	if p.settled() {
@@ -73,19 +70,13 @@ func (p *bucketReconciliation) bucketTree(ctx context.Context, obj *sourcev1.Buc
 	}
 	p.warnWithheld(bucket.Withheld(p.r.client, o))
 	if current := p.stored(); current != nil {
-		fingerprint, err := bucketFingerprint(obj, current.Revision)
-		if err != nil {
-			return nil, err
-		}
 		if d, err := godigest.Parse(current.Revision); err == nil {
 			o.Algorithm = d.Algorithm() // otherwise a change of the flag alone would make a new artifact
 		}
-		if p.reusable(fingerprint) {
-			o.Unless = current.Revision
-		}
 	}
-	if e := p.locked; e != nil && p.storedRevision(e.Revision, func() (string, error) { return bucketFingerprint(obj, e.Revision) }) {
-		return &fetch.Tree{Revision: e.Revision, Unchanged: true}, nil
+	o.Unless = p.upToDate(func(revision string) string { return bucketFingerprint(obj, revision) })
+	if p.locked != nil && o.Unless != "" && o.Unless == p.locked.Revision {
+		return &fetch.Tree{Revision: o.Unless, Unchanged: true}, nil
 	}
 	if e := cmp.Or(p.locked, p.asked); e != nil {
 		if d, err := godigest.Parse(e.Revision); err == nil {
@@ -138,7 +129,7 @@ func (r *Reconciler) bucketOptions(obj *sourcev1.Bucket) (bucket.Options, error)
 }
 
 // bucketFingerprint returns a fingerprint that is equal for two artifacts with the same files.
-func bucketFingerprint(obj *sourcev1.Bucket, revision string) (string, error) {
+func bucketFingerprint(obj *sourcev1.Bucket, revision string) string {
 	return fingerprintOf(revision, ignored(obj.Spec.Ignore), obj.Spec.Prefix)
 }
 

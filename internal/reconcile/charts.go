@@ -88,12 +88,15 @@ func (e *downloadError) Error() string {
 
 func (e *downloadError) Unwrap() error { return e.err }
 
+// limitsOf returns the limits for the archive of a chart.
+func (r *Reconciler) limitsOf(chosen *resolvedChart) chart.Limits {
+	return r.limits.Named(archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version}))
+}
+
 // checkArchive returns an error if Helm could not load the archive, or if it
 // holds another chart than the requested one.
 func (r *Reconciler) checkArchive(t *remarks, archive io.Reader, chosen *resolvedChart) (*helmchart.Metadata, error) {
-	limits := r.limits
-	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
-	metadata, warned, err := chart.Check(archive, limits)
+	metadata, warned, err := chart.Check(archive, r.limitsOf(chosen))
 	t.warnEach(finding.OddSource, warned)
 	var invalid helmchart.ValidationError
 	switch {

@@ -277,9 +277,7 @@ func (r *Reconciler) remoteChart(ctx context.Context, d *dependency) (*helmchart
 		return nil, err
 	}
 	d.chosen.knows(archive.Digest().String())
-	limits := r.limits
-	limits.Name = archiveName(status.Build{Name: d.chosen.Chart, Version: d.chosen.Version})
-	c, err := chart.Load(archive.Section(), limits)
+	c, err := chart.Load(archive.Section(), r.limitsOf(d.chosen))
 	if err != nil {
 		return nil, fmt.Errorf("failed to load downloaded archive of version '%s': %w", d.chosen.Version, err)
 	}

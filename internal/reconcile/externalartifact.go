@@ -31,7 +31,7 @@ func generated(obj *sourcev1.ExternalArtifact) bool {
 // perform generates the artifact, or opens the directory that replaces it.
 func (p *externalReconciliation) perform(ctx context.Context) error {
 	if dir, ok := p.r.o.Directories[p.key]; ok {
-		return p.externalDirectory(ctx, dir)
+		return p.externalDirectory(ctx, dir.Path)
 	}
 	generator := p.adm.Object.Origin
 	if generator == nil {
@@ -49,10 +49,7 @@ func (p *externalReconciliation) perform(ctx context.Context) error {
 		return nil
 	}
 	spec := adm.Typed.(*swv1.ArtifactGenerator).Spec
-	fingerprint, err := fingerprintOf(spec, digestsOf(sources))
-	if err != nil {
-		return err
-	}
+	fingerprint := fingerprintOf(spec, digestsOf(sources))
 	if p.reusable(fingerprint) {
 		p.keptGenerated()
 		return nil
@@ -159,9 +156,6 @@ func (p *externalReconciliation) externalDirectory(ctx context.Context, dir stri
 		return status.ReadOperationFailed.Wrap(err)
 	}
 	p.took(t)
-	fingerprint, err := fingerprintOf(t.Revision)
-	if err != nil {
-		return err
-	}
-	return p.take(ctx, &fetched{Tree: t, stored: &status.Observation{Reason: status.Succeeded, Message: artifactReady}, fingerprint: fingerprint})
+	stored := &status.Observation{Reason: status.Succeeded, Message: artifactReady}
+	return p.take(ctx, &fetched{Tree: t, stored: stored, fingerprint: fingerprintOf(t.Revision)})
 }

@@ -116,9 +116,7 @@ func (f *flattening) nameOf(r *Result) (string, error) {
 		return "", err
 	}
 	defer in.Close()
-	limits := f.limits
-	limits.Name = path.Base(r.Artifact().Path)
-	metadata, _, err := chart.Check(in, limits)
+	metadata, _, err := chart.Check(in, f.limits.Named(path.Base(r.Artifact().Path)))
 	if err != nil {
 		return "", nil // not a chart: a registry also holds manifests and other artifacts
 	}

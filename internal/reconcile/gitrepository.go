@@ -46,12 +46,9 @@ func (p *gitReconciliation) perform(ctx context.Context) error {
 	if err := p.copyIncludes(ctx, t, includes); err != nil {
 		return err
 	}
-	kept := &fetched{Tree: t, stored: status.StoredRevision(t.Revision)}
+	kept := &fetched{Tree: t, fingerprint: gitFingerprint(obj, t.Revision, includes), stored: status.StoredRevision(t.Revision)}
 	if t.Subject != "" {
 		kept.announce = "stored artifact for commit '" + shortSubject(t.Subject) + "'"
-	}
-	if kept.fingerprint, err = gitFingerprint(obj, t.Revision, includes); err != nil {
-		return err
 	}
 	if t.Root != nil && p.operated() != nil {
 		kept.filter = operatedFiles()
@@ -72,9 +69,9 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 		if obj.Spec.Verification != nil {
 			return nil, verificationFailure(errDirectoryUnsigned())
 		}
-		t, err := p.openLocalTree(ctx, dir, git.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
+		t, err := p.openLocalTree(ctx, dir.Path, git.WorktreeOptions{RecurseSubmodules: obj.Spec.RecurseSubmodules})
 		if err == nil {
-			err = keepOnly(t, obj.Spec.SparseCheckout)
+			err = git.KeepOnly(t.Root, obj.Spec.SparseCheckout)
 		}
 		return t, gitFailure(err)
 	}
@@ -85,17 +82,9 @@ func (p *gitReconciliation) gitTree(ctx context.Context, obj *sourcev1.GitReposi
 	if err != nil {
 		return nil, err
 	}
-	if current := p.stored(); current != nil {
-		fingerprint, err := gitFingerprint(obj, current.Revision, includes)
-		if err != nil {
-			return nil, err
-		}
-		if p.reusable(fingerprint) {
-			o.Unless = current.Revision
-		}
-	}
-	if e := p.locked; e != nil && o.Verify == nil && p.storedRevision(e.Revision, func() (string, error) { return gitFingerprint(obj, e.Revision, includes) }) {
-		return &fetch.Tree{Revision: e.Revision, Unchanged: true}, nil
+	o.Unless = p.upToDate(func(revision string) string { return gitFingerprint(obj, revision, includes) })
+	if p.locked != nil && o.Verify == nil && o.Unless != "" && o.Unless == p.locked.Revision {
+		return &fetch.Tree{Revision: o.Unless, Unchanged: true}, nil
 	}
 	if e := cmp.Or(p.locked, p.asked); e != nil {
 		o.Ref, o.Unless = lockedRef(o.Ref, e.Revision, o.Verify != nil || p.asked != nil), ""
@@ -215,7 +204,7 @@ func (p *gitReconciliation) gitVerified(obj *sourcev1.GitRepository, t *fetch.Tr
 }
 
 // gitFingerprint returns a fingerprint that is equal for two artifacts with the same files.
-func gitFingerprint(obj *sourcev1.GitRepository, revision string, includes []*included) (string, error) {
+func gitFingerprint(obj *sourcev1.GitRepository, revision string, includes []*included) string {
 	var parts []any
 	for _, i := range includes {
 		parts = append(parts, i.spec, i.digest())

@@ -109,10 +109,7 @@ func (p *chartReconciliation) takeFrom(ctx context.Context, obj *sourcev1.HelmCh
 	if verified {
 		p.out.Verified = build.Verified()
 	}
-	fingerprint, err := fingerprintOf(obj.Spec, chosen.URL, chosen.entry, recipe)
-	if err != nil {
-		return err
-	}
+	fingerprint := fingerprintOf(obj.Spec, chosen.URL, chosen.entry, recipe)
 	if p.reusable(fingerprint) && !chosen.local && (recipe != nil || p.holds(chosen.key.Digest)) {
 		if recipe == nil {
 			p.result.Pin.knows(p.prev.Artifact.Digest)

@@ -71,10 +71,7 @@ func (p *releaseReconciliation) perform(ctx context.Context) error {
 // attempt records the chart that would be installed, and returns its name. If the artifact still has the fingerprint
 // known, the recorded name is returned.
 func (p *releaseReconciliation) attempt(hr *helmv2.HelmRelease, source *Result, name, known string) (string, error) {
-	fingerprint, err := fingerprintOf(source.Artifact().Path, source.Artifact().Digest)
-	if err != nil {
-		return "", err
-	}
+	fingerprint := fingerprintOf(source.Artifact().Path, source.Artifact().Digest)
 	if known == fingerprint && !p.rebuild && source.loadable() && name != "" {
 		p.fingerprint = fingerprint
 		return name, nil
@@ -244,8 +241,7 @@ func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata
 		return nil, status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err))
 	}
 	defer file.Close()
-	limits := p.r.limits
-	limits.Name = path.Base(source.Artifact().Path)
+	limits := p.r.limits.Named(path.Base(source.Artifact().Path))
 	if source.Object.Object.Kind == sourcev1.HelmChartKind {
 		metadata, err := chart.Metadata(file, limits)
 		return metadata, notLoaded(err)

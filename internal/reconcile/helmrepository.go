@@ -81,7 +81,7 @@ func (p *repositoryReconciliation) takeIndex(ctx context.Context, repo *reposito
 	if err != nil {
 		return err
 	}
-	if p.out.Reused, err = p.upToDate(file); err != nil {
+	if p.out.Reused, err = p.sameIndex(file); err != nil {
 		return storageFailure(err, status.StatOperationFailed)
 	}
 	if p.choosing() {
@@ -140,10 +140,10 @@ func (p *repositoryReconciliation) unmodifiedIndex(ctx context.Context) (*indexF
 	return file, nil
 }
 
-// upToDate reports whether the stored index has the same bytes as the fetched
+// sameIndex reports whether the stored index has the same bytes as the fetched
 // index. It compares with the algorithm of the stored digest: a change of
 // --artifact-digest-algo alone makes no new artifact.
-func (p *repositoryReconciliation) upToDate(file *indexFile) (bool, error) {
+func (p *repositoryReconciliation) sameIndex(file *indexFile) (bool, error) {
 	current := p.stored()
 	if current == nil || current.Size == nil || p.r.o.Refresh {
 		return false, nil

@@ -9,13 +9,12 @@ import (
 	"github.com/helmsrc/helmsrc/internal/lock"
 )
 
-// storedRevision reports whether the artifact in storage is the one that a locked revision would produce.
-func (p *reconciliation) storedRevision(revision string, fingerprint func() (string, error)) bool {
-	if current := p.stored(); current == nil || current.Revision != revision {
-		return false
+// upToDate returns the revision of the artifact in storage if a tree of this revision would give the same artifact, else "".
+func (p *reconciliation) upToDate(fingerprint func(revision string) string) string {
+	if current := p.stored(); current != nil && p.reusable(fingerprint(current.Revision)) {
+		return current.Revision
 	}
-	f, err := fingerprint()
-	return err == nil && p.reusable(f)
+	return ""
 }
 
 // settled reports whether the lock holds all data that the run needs of a tree: its revision, and the versions of its charts.

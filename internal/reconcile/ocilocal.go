@@ -126,11 +126,7 @@ func (p *ociReconciliation) keepLocal(ctx context.Context, obj *sourcev1.OCIRepo
 	if current := p.stored(); current == nil || current.Revision != revision {
 		p.out.Seen = status.NewDigest(revision, p.result.Resolution.Chart)
 	}
-	fingerprint, err := fingerprintOf("local", revision, obj.Spec.Ignore)
-	if err != nil {
-		return err
-	}
-	return p.take(ctx, revision, fingerprint, func(context.Context) error {
+	return p.take(ctx, revision, fingerprintOf("local", revision, obj.Spec.Ignore), func(context.Context) error {
 		return p.storing(func(pending *store.Pending) error {
 			if err := write(pending); err != nil {
 				return unsaved(unsavedTree, err)

@@ -105,7 +105,7 @@ func (r *Reconciler) plainHTTP(ctx context.Context, obj *sourcev1.OCIRepository,
 	if !obj.Spec.Insecure && !name.Loopback() {
 		return false, nil
 	}
-	key := schemeKey{name.Host(), o.Identity.Key() + " " + o.Proxy.Key()}
+	key := name.Host() + " " + o.Identity.Key() + " " + o.Proxy.Key()
 	return r.plain.Do(ctx, key, func() (bool, error) { return r.registries.PlainHTTP(ctx, name, o) })
 }
 

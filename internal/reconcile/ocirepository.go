@@ -25,7 +25,7 @@ func (p *ociReconciliation) perform(ctx context.Context) error {
 		return p.listArtifacts(ctx, obj)
 	}
 	if dir, ok := p.r.o.Directories[p.key]; ok {
-		return p.localArtifact(ctx, obj, dir)
+		return p.localArtifact(ctx, obj, dir.Path)
 	}
 	p.result.Resolution = ociResolution(obj)
 	if e := p.locked; e != nil && p.artifactAsLocked(obj, e) {
@@ -42,11 +42,7 @@ func (p *ociReconciliation) perform(ctx context.Context) error {
 	if err := p.verifyArtifact(ctx, obj, at); err != nil {
 		return err
 	}
-	fingerprint, err := ociFingerprint(obj, at.Revision)
-	if err != nil {
-		return err
-	}
-	return p.take(ctx, at.Revision, fingerprint, func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) })
+	return p.take(ctx, at.Revision, ociFingerprint(obj, at.Revision), func(ctx context.Context) error { return p.pullArtifact(ctx, obj, at) })
 }
 
 // artifactAsLocked keeps the artifact in storage if it is the locked one and no signature must be verified.
@@ -54,7 +50,7 @@ func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *loc
 	if p.r.o.checksSignatures() && (obj.Spec.Verify != nil || p.r.o.Keyring != nil || p.r.o.RequireVerification) {
 		return false
 	}
-	if !p.storedRevision(e.Revision, func() (string, error) { return ociFingerprint(obj, e.Revision) }) {
+	if kept := p.upToDate(func(revision string) string { return ociFingerprint(obj, revision) }); kept == "" || kept != e.Revision {
 		return false
 	}
 	pin := artifactPin(e)
@@ -67,7 +63,7 @@ func (p *ociReconciliation) artifactAsLocked(obj *sourcev1.OCIRepository, e *loc
 
 // ociFingerprint returns a fingerprint that is equal for two artifacts with the
 // same bytes: the revision identifies the content, regardless of its location.
-func ociFingerprint(obj *sourcev1.OCIRepository, revision string) (string, error) {
+func ociFingerprint(obj *sourcev1.OCIRepository, revision string) string {
 	return fingerprintOf(revision, obj.Spec.Ignore, obj.Spec.LayerSelector)
 }
 
@@ -132,12 +128,9 @@ func digestFailure(err error) error {
 // verifyArtifact verifies that a trusted identity signed the digest, if the
 // object requests it. It runs on every run, as for charts.
 func (p *ociReconciliation) verifyArtifact(ctx context.Context, obj *sourcev1.OCIRepository, at *ociArtifact) error {
-	signer, err := p.verified(checks{
-		asked:      obj.Spec.Verify != nil,
-		signature:  func() (*verify.Signer, error) { return p.verifyDigest(ctx, obj.Spec.Verify, at) },
-		provenance: func() (*verify.Signer, error) { return p.provenanceSigner(ctx, at) },
-		refused:    verificationFailure,
-	})
+	signer, err := p.verified(obj.Spec.Verify != nil, verificationFailure,
+		func() (*verify.Signer, error) { return p.verifyDigest(ctx, obj.Spec.Verify, at) },
+		func() (*verify.Signer, error) { return p.provenanceSigner(ctx, at) })
 	if signer != nil {
 		p.out.Verified, p.out.Unverifiable = "verified signature of revision "+at.Revision, false
 	}

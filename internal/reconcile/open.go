@@ -24,7 +24,7 @@ func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*reposi
 	return r.opened.Do(ctx, keyOf(adm), func() (*repository, error) {
 		repo := &repository{object: adm}
 		if dir, ok := r.o.Directories[keyOf(adm)]; ok {
-			return repo, r.openDirectory(repo, dir, r.o.Archives[keyOf(adm)])
+			return repo, r.openDirectory(repo, dir)
 		}
 		obj := adm.Typed.(*sourcev1.HelmRepository)
 		if obj.Spec.Type == sourcev1.HelmRepositoryTypeOCI {
@@ -34,15 +34,15 @@ func (r *Reconciler) open(ctx context.Context, adm *admission.Admitted) (*reposi
 	})
 }
 
-func (r *Reconciler) openDirectory(repo *repository, dir string, archives []string) error {
-	opened, err := helmrepo.OpenDirectory(dir)
+func (r *Reconciler) openDirectory(repo *repository, dir StandIn) error {
+	opened, err := helmrepo.OpenDirectory(dir.Path)
 	if err != nil {
 		return status.Failed.Wrap(fmt.Errorf("failed to open the local directory of the repository: %w", err))
 	}
-	opened.Digests, opened.Limits, opened.Archives = r.o.digestPolicy(), r.limits, archives
+	opened.Digests, opened.Limits, opened.Archives = r.o.digestPolicy(), r.limits, dir.Archives
 	r.closers.add(opened)
-	repo.indexed, repo.location = opened, "directory "+dir
-	repo.identity = strings.Join(append([]string{repo.location}, archives...), "\n")
+	repo.indexed, repo.location = opened, "directory "+dir.Path
+	repo.identity = strings.Join(append([]string{repo.location}, dir.Archives...), "\n")
 	return nil
 }
 

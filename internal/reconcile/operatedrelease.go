@@ -135,9 +135,7 @@ func (p *operatedReconciliation) loadedChart(source *Result) (*helmchart.Metadat
 		return nil, err
 	}
 	defer file.Close()
-	limits := p.r.limits
-	limits.Name = path.Base(source.Artifact().Path)
-	return chart.Metadata(file, limits)
+	return chart.Metadata(file, p.r.limits.Named(path.Base(source.Artifact().Path)))
 }
 
 // failedAs adds the event that the operator would send for a failure.

@@ -51,7 +51,7 @@ type Options struct {
 	// Locked is the lock to apply, nil to resolve every object.
 	Locked *Locked
 	// Directories replace source objects, by key.
-	Directories map[store.Key]string
+	Directories map[store.Key]StandIn
 	// SkipTLSVerify skips the verification of the certificates of sources. No login of the machine is sent then.
 	SkipTLSVerify bool
 	// Decisions reports the decisions about each object: see [Progress].
@@ -59,8 +59,6 @@ type Options struct {
 	// Finished holds the results of an earlier part of the run, whose reconciler is not closed yet: objects that have not
 	// changed since are not reconciled again.
 	Finished map[store.Key]*Result
-	// Archives restricts the archives in the directory of a HelmRepository to these relative paths; nil means all.
-	Archives map[store.Key][]string
 	// Ambient uses the user's own registry logins if no Secret is named.
 	Ambient bool
 	// Reach restricts the servers to which they, and the identity of the machine, are sent.
@@ -99,6 +97,13 @@ type Options struct {
 	Online  string
 	// From is the name of the bundle that serves as the cache, or "".
 	From string
+}
+
+// StandIn is a local directory or file that replaces a source.
+type StandIn struct {
+	Path string // absolute
+	// Archives restricts the archives in the directory of a HelmRepository to these relative paths, with slashes; nil means all.
+	Archives []string
 }
 
 // Line is the point at which a reconciliation ends.

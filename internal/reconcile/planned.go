@@ -181,11 +181,7 @@ func MadeOf(spec map[string]any) string {
 	if len(chart.EffectiveValuesFiles(names)) == 0 {
 		return ""
 	}
-	text, err := fingerprintOf(spec)
-	if err != nil { // cannot happen: spec was JSON
-		return ""
-	}
-	return text
+	return fingerprintOf(spec)
 }
 
 // LoadChart loads a chart from the store.

@@ -77,7 +77,7 @@ type Connections struct {
 	indexes     work.Memo[string, *indexFile]
 	tags        work.Memo[chartKey, []string]
 	pinned      work.Memo[chartKey, *oci.Manifest]
-	plain       work.Memo[schemeKey, bool]
+	plain       work.Memo[string, bool]            // by host and settings of the connection
 	moving      work.Memo[chartKey, digest.Digest] // tags of OCIRepositories
 	artifacts   work.Memo[chartKey, *oci.Artifact] // by digest
 	signers     work.Memo[signatureKey, *verify.Signer]
@@ -117,6 +117,9 @@ type reconciliation struct {
 	result   *Result
 	*remarks // of the result
 }
+
+// choosing reports whether the run stores nothing.
+func (p *reconciliation) choosing() bool { return p.r.o.Until == Choose }
 
 // subject is the object of a reconciliation. It does not change, except for the status of
 // typed.

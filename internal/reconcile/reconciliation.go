@@ -184,9 +184,6 @@ func (p *reconciliation) perform(ctx context.Context) error {
 	return p.compareEntry(p.steps.perform(ctx))
 }
 
-// choosing reports whether the run stores nothing.
-func (p *reconciliation) choosing() bool { return p.r.o.Until == Choose }
-
 // recall restores the recorded state of the object. The input's own status is
 // ignored: it may come from another cluster.
 func (p *reconciliation) recall() {

@@ -214,14 +214,6 @@ func storedError(artifact *meta.Artifact, err error) error {
 	return finding.WithCode(finding.Storage, err)
 }
 
-// StandIn is the content of an artifacts directory that replaces a source.
-type StandIn struct {
-	// Path is absolute: the artifact of the source or, for a HelmRepository, the artifacts directory.
-	Path string
-	// Archives holds the charts of a HelmRepository, slash-separated and relative to Path.
-	Archives []string
-}
-
 // StandIns returns the stored content of every source in a store: for a HelmRepository the charts that were fetched
 // from it, for other sources their artifact. Each artifact is verified with its digest. An altered artifact and an
 // unreadable record are among the errors; that of an altered artifact has the method Integrity.

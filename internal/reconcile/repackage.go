@@ -71,9 +71,7 @@ func (p *chartReconciliation) downloadChart(ctx context.Context, chosen *resolve
 		return nil, err
 	}
 	defer archive.Release()
-	limits := p.r.limits
-	limits.Name = archiveName(status.Build{Name: chosen.Chart, Version: chosen.Version})
-	c, err := chart.Load(archive.Section(), limits)
+	c, err := chart.Load(archive.Section(), p.r.limitsOf(chosen))
 	if err != nil {
 		return nil, status.ChartPackageError.Wrap(fmt.Errorf("failed to load downloaded chart: %w", err))
 	}
@@ -92,10 +90,8 @@ func overwriteValues(c *helmchart.Chart, merged map[string]any, used []string, b
 
 func (p *chartReconciliation) packageChart(obj *sourcev1.HelmChart, c *helmchart.Chart, build status.Build, modTime time.Time, fingerprint string, metadata map[string]string) error {
 	return p.storing(func(pending *store.Pending) error {
-		limits := p.r.limits
-		limits.Name = archiveName(build)
 		watched := &fetch.WatchedSink{Sink: pending}
-		err := chart.Package(watched, c, modTime, limits)
+		err := chart.Package(watched, c, modTime, p.r.limits.Named(archiveName(build)))
 		switch {
 		case watched.Err != nil:
 			return unsaved(unsavedChart, watched.Err)

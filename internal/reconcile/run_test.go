@@ -195,7 +195,7 @@ items:
 func TestTrees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, trees)
-	o := Options{Directories: map[store.Key]string{store.NewKey("GitRepository", "default", "shared"): filepath.Join(w.dir, "shared")}}
+	o := Options{Directories: map[store.Key]StandIn{store.NewKey("GitRepository", "default", "shared"): {Path: filepath.Join(w.dir, "shared")}}}
 	for i, until := range []Line{Fetch, Fetch, Choose} { // the last one finds everything in storage
 		o.Until = until
 		results := w.run(t, o)
@@ -258,9 +258,9 @@ func TestArtifacts(t *testing.T) {
 	w := newWorld(t, artifacts)
 	w.writeRepository(t, "registry", "built")
 	key := func(name string) store.Key { return store.NewKey("OCIRepository", "default", name) }
-	o := Options{Directories: map[store.Key]string{
-		key("directory"): filepath.Join(w.dir, "podinfo"), key("text"): filepath.Join(w.dir, "text"),
-		key("archive"): filepath.Join(w.dir, "built", "podinfo-6.5.0.tgz"),
+	o := Options{Directories: map[store.Key]StandIn{
+		key("directory"): {Path: filepath.Join(w.dir, "podinfo")}, key("text"): {Path: filepath.Join(w.dir, "text")},
+		key("archive"): {Path: filepath.Join(w.dir, "built", "podinfo-6.5.0.tgz")},
 	}}
 	for i, until := range []Line{Choose, Fetch, Fetch} {
 		o.Until = until

@@ -68,8 +68,8 @@ func TestChartSources(t *testing.T) {
 	}
 	w := newWorld(t, archive)
 	w.writeRepository(t, "repo", "directory")
-	o := Options{Retries: 0, Directories: map[store.Key]string{
-		store.NewKey("HelmRepository", "default", "directory"): filepath.Join(w.dir, "directory"),
+	o := Options{Retries: 0, Directories: map[store.Key]StandIn{
+		store.NewKey("HelmRepository", "default", "directory"): {Path: filepath.Join(w.dir, "directory")},
 	}}
 	for _, until := range []Line{Choose, Fetch} {
 		o.Until = until

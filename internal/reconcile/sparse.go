@@ -1,72 +1,17 @@
 package reconcile
 
 import (
-	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	swv1 "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 
 	"github.com/helmsrc/helmsrc/internal/admission"
-	"github.com/helmsrc/helmsrc/internal/fetch"
-	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
-
-// keepOnly removes from the copy of a working tree all files that a sparse
-// checkout of its commit would not hold. Without directories it removes nothing.
-func keepOnly(t *fetch.Tree, directories []string) error {
-	if len(directories) == 0 {
-		return nil
-	}
-	s := &sparse{tree: t}
-	for _, dir := range directories {
-		name := inRoot(dir)
-		if info, err := t.Root.Stat(name); err != nil || !info.IsDir() {
-			return git.NoDirectory(dir)
-		}
-		s.wanted = append(s.wanted, name)
-	}
-	return s.prune(".")
-}
-
-type sparse struct {
-	tree   *fetch.Tree
-	wanted []string
-}
-
-func (s *sparse) prune(dir string) error {
-	entries, err := fs.ReadDir(s.tree.Root.FS(), dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		name := path.Join(dir, e.Name())
-		switch {
-		case s.below(name):
-		case e.IsDir() && s.above(name):
-			err = s.prune(name)
-		default:
-			err = s.tree.Root.RemoveAll(name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *sparse) below(name string) bool {
-	return slices.ContainsFunc(s.wanted, func(w string) bool { return w == "." || name == w || strings.HasPrefix(name, w+"/") })
-}
-
-func (s *sparse) above(name string) bool {
-	return slices.ContainsFunc(s.wanted, func(w string) bool { return strings.HasPrefix(w, name+"/") })
-}
 
 const wholeTree = "."
 

@@ -42,9 +42,6 @@ func keyOf(adm *admission.Admitted) store.Key {
 // chartKey identifies a chart, or a version of it, in a registry.
 type chartKey struct{ repository, chart, tag string }
 
-// schemeKey identifies a registry and the settings of the connection.
-type schemeKey struct{ host, settings string }
-
 // signatureKey identifies a subject and the verifier: the same signature is
 // verified once per run.
 type signatureKey struct{ chart, against string }

@@ -39,10 +39,7 @@ func (p *chartReconciliation) takeFromTree(ctx context.Context, obj *sourcev1.He
 	if kept, err := p.treeAsLocked(obj, from); kept || err != nil {
 		return err
 	}
-	fingerprint, err := p.treeFingerprint(obj, from)
-	if err != nil {
-		return err
-	}
+	fingerprint := p.treeFingerprint(obj, from)
 	if p.reusable(fingerprint) && !p.choosing() { // keeping the artifact does not need the files
 		build := status.Build{Name: obj.Status.ObservedChartName, Version: p.prev.Artifact.Revision}
 		p.choseFromTree(from, build.Version)
@@ -140,7 +137,7 @@ func (p *chartReconciliation) compareTreeChart(ctx context.Context, obj *sourcev
 }
 
 // treeFingerprint returns the fingerprint of a chart that depends only on its source.
-func (p *chartReconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) (string, error) {
+func (p *chartReconciliation) treeFingerprint(obj *sourcev1.HelmChart, from *sourceTree) string {
 	parts := []any{obj.Spec, p.out.Generation, from.revision, from.digest, entryTime(from.time, p.r.getenv)}
 	if hr := p.operated(); hr != nil {
 		parts = append(parts, hr.Spec.Chart.SkipDepUpdate)
@@ -221,10 +218,7 @@ func (p *chartReconciliation) buildChart(ctx context.Context, obj *sourcev1.Helm
 		}
 	}
 	if prints := printsOf(dependencies); prints != nil {
-		if fingerprint, err = fingerprintOf(fingerprint, prints); err != nil {
-			return err
-		}
-		if p.reusable(fingerprint) {
+		if fingerprint = fingerprintOf(fingerprint, prints); p.reusable(fingerprint) {
 			p.unchanged(build)
 			return nil
 		}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -17,14 +16,10 @@ import (
 // requested. It runs on every run, also when the artifact is reused: a signer
 // who was trusted yesterday may not be trusted today.
 func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.HelmChart, chosen *resolvedChart) (verified bool, err error) {
-	signer, err := p.verified(checks{
-		asked:     obj.Spec.Verify != nil,
-		signature: func() (*verify.Signer, error) { return p.verifySignature(ctx, obj, chosen) },
-		provenance: func() (*verify.Signer, error) {
-			return p.r.verifyProvenance(ctx, chosen, status.ChartVerificationError.Wrap)
-		},
-		refused: status.ChartVerificationError.Wrap,
-	})
+	refused := status.ChartVerificationError.Wrap
+	signer, err := p.verified(obj.Spec.Verify != nil, refused,
+		func() (*verify.Signer, error) { return p.verifySignature(ctx, obj, chosen) },
+		func() (*verify.Signer, error) { return p.r.verifyProvenance(ctx, chosen, refused) })
 	if err != nil || signer == nil {
 		return false, err
 	}
@@ -32,30 +27,24 @@ func (p *chartReconciliation) verifyChart(ctx context.Context, obj *sourcev1.Hel
 	return true, nil
 }
 
-// checks holds the ways to verify the artifact of an object.
-type checks struct {
-	asked      bool                           // spec.verify requires a signature
-	signature  func() (*verify.Signer, error) // that spec.verify requires
-	provenance func() (*verify.Signer, error) // that --keyring requires
-	refused    func(error) error              // attaches the reason for an unsigned artifact
-}
-
 // verified returns the signer of an object's artifact, nil if nothing had to be verified, and records the signer in the result.
-func (p *reconciliation) verified(c checks) (signer *verify.Signer, err error) {
+// With asked, spec.verify requires the signature; --keyring requires the provenance. refused attaches the reason for an unsigned
+// artifact.
+func (p *reconciliation) verified(asked bool, refused func(error) error, signature, provenance func() (*verify.Signer, error)) (signer *verify.Signer, err error) {
 	o := &p.r.o
 	switch {
 	case !o.checksSignatures():
 		return nil, nil
-	case c.asked:
-		signer, err = c.signature()
+	case asked:
+		signer, err = signature()
 	case o.Keyring != nil:
-		signer, err = c.provenance()
+		signer, err = provenance()
 	}
 	switch {
 	case err != nil:
 		return nil, err
-	case signer == nil && o.RequireVerification && !c.asked:
-		return nil, c.refused(notSigned("it has no spec.verify"))
+	case signer == nil && o.RequireVerification && !asked:
+		return nil, refused(notSigned("it has no spec.verify"))
 	case signer == nil:
 		return nil, nil
 	}
@@ -84,28 +73,15 @@ func (p *chartReconciliation) verifySignature(ctx context.Context, obj *sourcev1
 // verifyProvenance verifies the archive with its provenance file. The archive is
 // downloaded for that, and the verified file is then stored.
 func (r *Reconciler) verifyProvenance(ctx context.Context, chosen *resolvedChart, refused func(error) error) (*verify.Signer, error) {
-	archive, err := r.acquire(ctx, chosen)
+	archive, err := r.archive(ctx, chosen)
 	if err != nil {
-		return nil, acquireFailure(err)
+		return nil, err
 	}
 	signer, err := r.provenance(ctx, chosen, archive)
 	if err != nil {
 		return nil, refused(fmt.Errorf("failed to verify %s: %w", chosen.URL, err))
 	}
 	return signer, nil
-}
-
-// acquireFailure attaches the reason to the error of an archive that could not be acquired.
-func acquireFailure(err error) error {
-	var local *blob.WriteError
-	var download *downloadError
-	switch {
-	case errors.As(err, &local):
-		return storageFailure(fmt.Errorf("unable to copy Helm chart to a temporary file: %w", local), status.ArchiveOperationFailed)
-	case errors.As(err, &download):
-		return pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", download.err))
-	}
-	return status.DirectoryCreationFailed.Wrap(err)
 }
 
 // provenance returns the signer of an archive. It verifies once per run.

@@ -27,11 +27,6 @@ const (
 	labelKeyless   = "cosign keyless"
 )
 
-type verifier struct {
-	against string // equal for two verifiers with the same result
-	run     func(context.Context, verify.Subject) (*verify.Signer, error)
-}
-
 type verification struct {
 	provider   string
 	secret     *meta.LocalObjectReference
@@ -53,13 +48,10 @@ func (v verification) label() string {
 	return v.provider
 }
 
-func (p *reconciliation) verifier(ctx context.Context, spec verification) (*verifier, error) {
-	against, err := fingerprintOf(p.adm.Object.Namespace, spec.provider, spec.secret, spec.identities, spec.trustedRoot)
-	if err != nil {
-		return nil, err
-	}
+func (p *reconciliation) verifier(ctx context.Context, spec verification) (run, error) {
 	// A public key does not use the root, but with a missing root Flux does not verify at all.
 	var root []byte
+	var err error
 	if spec.provider == providerCosign {
 		if root, err = p.r.secrets.TrustedRoot(p.adm.Object.Namespace, spec.trustedRoot); err != nil {
 			return nil, err
@@ -69,24 +61,22 @@ func (p *reconciliation) verifier(ctx context.Context, spec verification) (*veri
 	if err != nil {
 		return nil, err
 	}
-	v := &verifier{against: against}
 	if spec.provider == providerCosign {
-		v.run, err = p.cosign(ctx, spec, secret, root)
-	} else {
-		v.run, err = p.notation(spec, secret)
+		return p.cosign(ctx, spec, secret, root)
 	}
-	return v, err
+	return p.notation(spec, secret)
 }
 
 // signed returns the signer of a subject for a spec.verify. It is nil, with a warning, if the trust policy enforces nothing. It
 // verifies once per run. ready is false if the verification could not begin.
 func (p *reconciliation) signed(ctx context.Context, spec verification, id string, subject verify.Subject, scope cache.Scope, shown string) (signer *verify.Signer, ready bool, err error) {
-	check, err := p.verifier(ctx, spec)
+	look, err := p.verifier(ctx, spec)
 	if err != nil {
 		return nil, false, err
 	}
-	signer, err = p.r.signers.Do(ctx, signatureKey{id, check.against}, func() (*verify.Signer, error) {
-		return p.signer(ctx, subject, scope, check.run)
+	against := fingerprintOf(p.adm.Object.Namespace, spec.provider, spec.secret, spec.identities, spec.trustedRoot)
+	signer, err = p.r.signers.Do(ctx, signatureKey{id, against}, func() (*verify.Signer, error) {
+		return p.signer(ctx, subject, scope, look)
 	})
 	switch {
 	case err != nil || signer != nil:

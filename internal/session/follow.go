@@ -113,7 +113,7 @@ func (s *Session) Replace(members []*Member) error {
 	replaced, err := s.w.Replace(s.o, inputs, stands)
 	for _, m := range members {
 		m.Options = s.Options()
-		m.Options.Directories, m.Options.Archives, m.Options.Finished = replaced[m.In].Directories, replaced[m.In].Archives, m.Followed.Finished
+		m.Options.Directories, m.Options.Finished = replaced[m.In], m.Followed.Finished
 		m.Options.Cluster = m.In.Called
 		m.Options.AdvertisedAddress = s.o.Store.AddressOf(m.In.Cluster)
 	}
@@ -325,13 +325,15 @@ func (f *Following) run(ctx context.Context, in *load.Input) (Run, error) {
 		return Run{}, err
 	}
 	_ = st.Load() // its errors are reported when the run loads it
-	directories := map[store.Key]string{}
+	directories := Replaced{}
 	for _, source := range o.Load.Sources {
 		for _, obj := range in.Replaceable() {
 			if source.Matches(obj) {
-				if directories[inventory.KeyOf(obj)], err = filepath.Abs(source.Dir); err != nil {
+				dir, err := filepath.Abs(source.Dir)
+				if err != nil {
 					return Run{}, sourceError(source, err, "")
 				}
+				directories[inventory.KeyOf(obj)] = reconcile.StandIn{Path: dir}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,12 +21,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/store"
 )
 
-// Replaced holds the replacements of the sources of an input: directories, and for Helm repositories the archives in them that
-// are used.
-type Replaced struct {
-	Directories map[store.Key]string
-	Archives    map[store.Key][]string
-}
+// Replaced holds the replacements of the sources of an input.
+type Replaced = map[store.Key]reconcile.StandIn
 
 // Replace finds the sources that the options replace in each cluster. It is an error if a replacement is unused in all
 // clusters. Archives of the directory that were already rendered count as used, even without a source in the input.
@@ -34,21 +31,19 @@ func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.In
 	used, said, filled := map[load.Source]bool{}, map[string]bool{}, false
 	var failed error
 	for _, in := range inputs {
-		r := Replaced{Directories: map[store.Key]string{}, Archives: map[store.Key][]string{}}
+		r := Replaced{}
 		for _, s := range o.Load.Sources {
 			key, err := replacedBy(in, s)
-			if err == nil {
-				r.Directories[key], err = filepath.Abs(s.Dir)
-			}
-			if err != nil {
+			dir, unknown := filepath.Abs(s.Dir)
+			if err = cmp.Or(err, unknown); err != nil {
 				failed = sourceError(s, err, "")
 				continue
 			}
-			used[s] = true
+			r[key], used[s] = reconcile.StandIn{Path: dir}, true
 		}
 		for _, s := range in.Rendered.Here {
-			if key := store.NewKey(s.Kind, s.Namespace, s.Name); r.Directories[key] == "" {
-				r.Directories[key] = s.Dir
+			if key := store.NewKey(s.Kind, s.Namespace, s.Name); r[key].Path == "" {
+				r[key] = reconcile.StandIn{Path: s.Dir}
 			}
 		}
 		w.checkouts(in, r, said)
@@ -75,14 +70,14 @@ func (w *Worker) Replace(o *Options, inputs []*load.Input, rendered map[*load.In
 func (w *Worker) checkouts(in *load.Input, r Replaced, said map[string]bool) {
 	for _, obj := range in.Replaceable() {
 		key := store.NewKey(obj.Kind, obj.Namespace, obj.Name)
-		if obj.Kind != sourcev1.GitRepositoryKind || obj.Origin == nil || r.Directories[key] != "" {
+		if obj.Kind != sourcev1.GitRepositoryKind || obj.Origin == nil || r[key].Path != "" {
 			continue
 		}
 		root := in.Rendered.CheckoutOf(obj.Origin)
 		if root == "" {
 			continue
 		}
-		r.Directories[key] = root
+		r[key] = reconcile.StandIn{Path: root}
 		if url := auth.RedactText(fmt.Sprint(obj.Content["spec"].(map[string]any)["url"])); !said[url] {
 			said[url] = true
 			w.Console.Info(console.Subject{}, url+" is this repository: HelmReleases of Flux 1 take their charts from the files here")
@@ -149,8 +144,8 @@ func (w *Worker) standIns(in *load.Input, o *Options, rendered map[store.Key]str
 	}
 	used := len(rendered)
 	for key, archive := range rendered {
-		if _, named := r.Directories[key]; !named {
-			r.Directories[key] = archive
+		if _, named := r[key]; !named {
+			r[key] = reconcile.StandIn{Path: archive}
 		}
 	}
 	for _, obj := range in.Replaceable() {
@@ -160,12 +155,8 @@ func (w *Worker) standIns(in *load.Input, o *Options, rendered map[store.Key]str
 			continue
 		}
 		used++
-		if _, named := r.Directories[key]; named {
-			continue
-		}
-		r.Directories[key] = standIn.Path
-		if standIn.Archives != nil {
-			r.Archives[key] = standIn.Archives
+		if _, named := r[key]; !named {
+			r[key] = standIn
 		}
 	}
 	return used, nil

@@ -160,6 +160,31 @@ func checkSparse(root *os.Root, dirs []string) error {
 	return nil
 }
 
+// KeepOnly removes all files from a tree that a sparse checkout of its commit would not have. Without directories it removes
+// nothing.
+func KeepOnly(root *os.Root, dirs []string) error {
+	if err := checkSparse(root, dirs); err != nil || len(dirs) == 0 {
+		return err
+	}
+	return newSelection(Options{SparseCheckout: dirs}).keep(root, ".")
+}
+
+func (s selection) keep(root *os.Root, dir string) error {
+	entries, err := fs.ReadDir(root.FS(), dir)
+	for _, e := range entries {
+		switch name := path.Join(dir, e.Name()); {
+		case err != nil:
+			return err
+		case s.file(name):
+		case e.IsDir() && s.dir(name):
+			err = s.keep(root, name)
+		default:
+			err = root.RemoveAll(name)
+		}
+	}
+	return err
+}
+
 // checkout writes files below a root, and never outside it.
 type checkout struct {
 	objects storer.EncodedObjectStorer

@@ -87,8 +87,7 @@ func indexEntry(root *os.Root, name string, limits chart.Limits) (*helmchart.Met
 	}
 	defer func() { _ = f.Close() }()
 	sum := digest.NewWriter(godigest.SHA256)
-	limits.Name = name
-	meta, _, err := chart.Check(io.TeeReader(f, sum), limits)
+	meta, _, err := chart.Check(io.TeeReader(f, sum), limits.Named(name))
 	if err != nil {
 		return nil, nil, err
 	}
