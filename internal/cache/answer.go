@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"syscall"
 	"time"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
@@ -205,10 +206,14 @@ func (c *Cache) readAnswer(file string) (*Answer, time.Time, error) {
 	return a, fi.ModTime(), nil
 }
 
-// damaged removes a damaged file and warns about it. It does not remove a file that this program has not written.
+// damaged removes a damaged file and warns about it. It does not remove a file that this program has not written, or that the
+// system cannot read now, because too many files are open, for example.
 func (c *Cache) damaged(name, what string, err error) {
-	if !errors.Is(err, errStrange) {
+	state := "is damaged"
+	if _, system := errors.AsType[syscall.Errno](err); system {
+		state = "cannot be read"
+	} else if !errors.Is(err, errStrange) {
 		_ = c.root.Remove(name)
 	}
-	c.warn(fmt.Errorf("%s in the cache in %s is damaged and is not used: %w", what, c.shownDir(), file.Cause(err)))
+	c.warn(fmt.Errorf("%s in the cache in %s %s and is not used: %w", what, c.shownDir(), state, file.Cause(err)))
 }

@@ -35,6 +35,33 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// TestTooManyFiles keeps entries that cannot be opened because the process has too many open files.
+func TestTooManyFiles(t *testing.T) {
+	w := newWorld(t)
+	c := w.open()
+	d := keep(c, alice, "archive")
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	none := limit
+	none.Cur = 0
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	_, served := load(c, alice, d)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if served {
+		t.Error("served without a free file descriptor")
+	}
+	w.warned("cannot be read and is not used: too many open files")
+	if got, ok := load(c, alice, d); !ok || got != "archive" {
+		t.Error("the entry is gone")
+	}
+}
+
 // TestAnotherUser serves nothing from files of another user, and does not remove them. Only root can change the owner of
 // a file; other users test with files of root, whose owner is checked in the same way.
 func TestAnotherUser(t *testing.T) {
