@@ -53,7 +53,7 @@ func Parse(data []byte) *File {
 	f := &File{data: data}
 	for piece := range Pieces(data) {
 		d := &Document{text: piece.Text, offset: piece.Offset, line: piece.Line}
-		d.Root, d.Err = parse(d.text)
+		d.Root, d.Err = Only(d.text)
 		f.documents = append(f.documents, d)
 	}
 	return f
@@ -106,7 +106,8 @@ func (d *Document) Comments() map[string][]int {
 	return comments
 }
 
-func parse(text []byte) (*yaml.Node, error) {
+// Only parses a text with at most one document, and returns the value of the document, nil if it is empty.
+func Only(text []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var root yaml.Node
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
@@ -114,6 +115,7 @@ func parse(text []byte) (*yaml.Node, error) {
 	} else if err != nil {
 		return nil, err
 	}
+	// The decoder stops after one document. Text that follows, such as a line with less indentation, would be lost silently.
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		if err == nil {
 			err = errors.New("a second document without a separator")
@@ -267,7 +269,7 @@ func (d *Document) safe(splices []splice) bool {
 			commented, moved = true, append(moved, s.fields.moved...)
 		}
 	}
-	after, err := parse(spliced(d.text, splices))
+	after, err := Only(spliced(d.text, splices))
 	if err != nil || after == nil || !alike(expected(d.Root, edits), after) {
 		return false
 	}

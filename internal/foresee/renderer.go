@@ -126,7 +126,7 @@ func (t *Renderer) render(ctx context.Context, name string, r *Release, upgrade 
 		return done, err
 	}
 	if r.operated != nil { // the operator has no post renderers, and sets no labels
-		done.Objects, err = render.InNamespace(ctx, r.Object.String(), manifests, release.Namespace)
+		done.Objects, err = render.InNamespace(manifests, release.Namespace)
 		return done, err
 	}
 	noHooks := r.hr.GetInstall().DisableHooks

@@ -11,20 +11,13 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-type generator struct {
-	resmap.Generator
-	index  int // of its entry, for a plugin
-	file   string
-	origin *resource.Origin
-}
-
 func (t *target) generate(a *accumulator) error {
-	var list []generator
+	var list []plugin
 	add := func(kind string, p resmap.GeneratorPlugin, args any) error {
 		if err := t.configure(kind, p, args); err != nil {
 			return err
 		}
-		list = append(list, generator{p, 0, filepath.Join(t.at, t.file), t.configured(kind)})
+		list = append(list, plugin{Configurable: p, file: filepath.Join(t.at, t.file), origin: t.configured(kind)})
 		return nil
 	}
 	for _, args := range t.k.ConfigMapGenerator {
@@ -46,26 +39,23 @@ func (t *target) generate(a *accumulator) error {
 	if err != nil {
 		return fmt.Errorf("loading generator plugins: %w", err)
 	}
-	for _, p := range plugins {
+	for _, p := range append(list, plugins...) {
 		g, ok := p.Configurable.(resmap.Generator)
 		if !ok {
 			return fmt.Errorf("failed to load generator: plugin %s not a generator", p.id)
 		}
-		list = append(list, generator{g, p.index, p.file, p.origin})
-	}
-	for _, g := range list {
 		made, err := g.Generate()
 		if err != nil {
-			return placed(err, "generators", g.index)
+			return placed(err, "generators", p.index)
 		}
 		if made == nil {
 			continue
 		}
-		if err := made.AddOriginAnnotation(g.origin); err != nil {
+		if err := made.AddOriginAnnotation(p.origin); err != nil {
 			return err
 		}
 		for _, r := range made.Resources() {
-			t.files[r] = g.file
+			t.files[r] = p.file
 			if err := a.absorb(r); err != nil {
 				return fmt.Errorf("merging from generator: %w", err)
 			}

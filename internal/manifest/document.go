@@ -2,8 +2,6 @@ package manifest
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"iter"
 	"strings"
 	"sync"
@@ -114,24 +112,11 @@ func (d *document) parse() (*yaml.Node, error) {
 	if d.json {
 		return jsonTree(d.text)
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(d.text))
-	var root yaml.Node
-	if err := dec.Decode(&root); errors.Is(err, io.EOF) {
-		return nil, nil
-	} else if err != nil {
+	root, err := edit.Only(d.text)
+	if err != nil {
 		return nil, d.syntaxError(err)
 	}
-	// The decoder stops after one document and does not report text that follows, such as a line with less
-	// indentation. Without this check that text would be lost silently.
-	if err := dec.Decode(new(yaml.Node)); err == nil {
-		return nil, d.syntaxError(errors.New("a second document without a separator"))
-	} else if !errors.Is(err, io.EOF) {
-		return nil, d.syntaxError(err)
-	}
-	if root.Kind != yaml.DocumentNode || len(root.Content) == 0 {
-		return nil, nil
-	}
-	return root.Content[0], nil
+	return root, nil
 }
 
 // object returns the object at a path of the document, in the types of JSON.

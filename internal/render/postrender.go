@@ -142,7 +142,9 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 				return done, err
 			}
 		}
-		setNamespace(list, hr.GetReleaseNamespace())
+		for _, object := range list {
+			setNamespace(&object.RNode, hr.GetReleaseNamespace())
+		}
 		objects = append(objects, list...)
 	}
 	if objects, err = r.installed(objects); err != nil {
@@ -242,7 +244,7 @@ var installOrder = []string{
 
 // InNamespace sets the namespace of the release in rendered objects that are namespaced and name no namespace. It makes no other
 // change: the Helm Operator has no post renderers.
-func InNamespace(_ context.Context, _ string, manifests []byte, namespace string) ([]byte, error) {
+func InNamespace(manifests []byte, namespace string) ([]byte, error) {
 	return kustomize.Guard(func() ([]byte, error) {
 		documents, err := documentsOf(manifests)
 		if err != nil {
@@ -255,12 +257,7 @@ func InNamespace(_ context.Context, _ string, manifests []byte, namespace string
 				return nil, err
 			}
 			for _, n := range nodes {
-				meta := kyaml.TypeMeta{APIVersion: n.GetApiVersion(), Kind: n.GetKind()}
-				if namespaced, known := openapi.IsNamespaceScoped(meta); known && namespaced && n.GetNamespace() == "" {
-					if err := n.SetNamespace(namespace); err != nil {
-						return nil, err
-					}
-				}
+				setNamespace(n, namespace)
 			}
 			text, err := kio.StringAll(nodes)
 			if err != nil {
@@ -428,13 +425,10 @@ func mark(list []*resource.Resource, labels, annotations map[string]string) erro
 	return nil
 }
 
-// setNamespace sets the namespace of the release in namespaced objects without one, as Helm's client does.
-func setNamespace(list []*resource.Resource, namespace string) {
-	for _, r := range list {
-		gvk := r.GetGvk()
-		namespaced, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: gvk.ApiVersion(), Kind: gvk.Kind})
-		if known && namespaced && r.GetNamespace() == "" {
-			_ = r.SetNamespace(namespace)
-		}
+// setNamespace sets the namespace of the release in a namespaced object without one, as Helm's client does.
+func setNamespace(n *kyaml.RNode, namespace string) {
+	namespaced, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: n.GetApiVersion(), Kind: n.GetKind()})
+	if known && namespaced && n.GetNamespace() == "" {
+		_ = n.SetNamespace(namespace)
 	}
 }

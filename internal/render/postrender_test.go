@@ -157,7 +157,7 @@ func TestRenderedTooMuch(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%.200v, want %q", err, test.want)
 		}
-		if _, err := InNamespace(t.Context(), "a", []byte(test.manifests), "apps"); err == nil && strings.HasPrefix(test.want, "more") {
+		if _, err := InNamespace([]byte(test.manifests), "apps"); err == nil && strings.HasPrefix(test.want, "more") {
 			t.Errorf("the operator's release is not refused: %q", test.want)
 		}
 	}
@@ -212,7 +212,7 @@ metadata:
   annotations:
     helm.sh/hook: pre-install
 `
-	if got, err := InNamespace(t.Context(), "HelmRelease apps/a", []byte(manifests), "apps"); err != nil || string(got) != want {
+	if got, err := InNamespace([]byte(manifests), "apps"); err != nil || string(got) != want {
 		t.Errorf("%v\n%s", err, got)
 	}
 }

@@ -135,33 +135,13 @@ func setter(r Reference, value string) func(into map[string]any) error {
 	return func(into map[string]any) error { return strvals.ParseInto(expression, into) }
 }
 
-// placeholder replaces a literal value while its path is parsed. No value of a ConfigMap or Secret contains a NUL.
+// placeholder stands for a literal value while its path is parsed. No value of a ConfigMap or Secret contains a NUL.
 const placeholder = "\x00helmsrc\x00"
 
 // setLiterally sets a value at a path with escaped dots, which Helm's parser of literal values takes for separators. It
 // parses the path by the rules of --set, and does not parse the value.
 func setLiterally(path, value string, into map[string]any) error {
-	if err := strvals.ParseIntoString(path+"="+placeholder, into); err != nil {
-		return err
-	}
-	replaced(into, value)
-	return nil
-}
-
-func replaced(in any, value string) any {
-	switch in := in.(type) {
-	case string:
-		if in == placeholder {
-			return value
-		}
-	case map[string]any:
-		for k, v := range in {
-			in[k] = replaced(v, value)
-		}
-	case []any:
-		for i, v := range in {
-			in[i] = replaced(v, value)
-		}
-	}
-	return in
+	return strvals.ParseIntoFile(path+"="+placeholder, into, func(text []rune) (any, error) {
+		return strings.ReplaceAll(string(text), placeholder, value), nil
+	})
 }
