@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
@@ -318,11 +318,11 @@ func newRelease(in *load.Input, obj *manifest.Object, cluster string) *Release {
 	return &Release{In: in, Object: obj, Fact: fact}
 }
 
-// fileName returns the name of a file of the release in a diff.
+// fileName returns the name of a file of the release in a diff, below its cluster if there are several.
 func (r *Release) fileName(name string) string {
 	if r.Fact.Kind != "" {
-		return operatedName(r.Fact.ID) + "/" + name
+		return path.Join(r.Fact.Cluster, operatedName(r.Fact.ID), name)
 	}
 	namespace, called := r.Object.StoredAs()
-	return filepath.ToSlash(filepath.Join(namespace, called, name))
+	return path.Join(r.Fact.Cluster, namespace, called, name)
 }

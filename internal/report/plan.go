@@ -149,7 +149,7 @@ func planDiff(c *plan.Change, d *plan.Diff) string {
 		fence += "`"
 	}
 	return fmt.Sprintf("\n<details><summary>%s of %s</summary>\n\n%sdiff\n%s\n%s\n\n</details>\n",
-		d.Of, escapeMarkdown(c.ID.String()), fence, text, fence)
+		d.Of, escapeMarkdown(clean(changedName(c))), fence, text, fence)
 }
 
 // printableDiff drops the control characters except line breaks and tabs.
