@@ -82,12 +82,16 @@ func Kinds() Table {
 	}
 }
 
-// HasNoStatus reports whether an object has no status by design.
+// HasNoStatus reports whether an object has no status by design, or may have none because it is suspended.
 func HasNoStatus(obj *manifest.Object) bool {
 	k, ok := Kinds().of(obj)
 	if !ok {
 		return false
 	}
 	adm, err := admission.Admit(obj)
-	return err == nil && k.parts(adm.Typed).static
+	if err != nil {
+		return false
+	}
+	p := k.parts(adm.Typed)
+	return p.static || p.suspended
 }

@@ -179,7 +179,15 @@ func (d *Directory) clusters(o *load.Options) ([]string, error) {
 	return load.NamesOf(chosen), err
 }
 
-// OfInputs returns the records of the objects of inputs, in their order. It reports objects without a record.
+// isOwnRepository reports whether an object that no argument names is the source of a cluster's own repository, with a login that is only in
+// the cluster.
+func isOwnRepository(in *load.Input, obj *manifest.Object) bool {
+	adm, err := in.Inventory.Admit(obj)
+	return err == nil && len(in.Selectors) == 0 && validate.Home(adm, in.Set)
+}
+
+// OfInputs returns the records of the objects of inputs, in their order. It reports objects without a record, except those that
+// fetch leaves out.
 func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
 	found := &Selection{w: d.w}
 	return found, d.w.Each(load.WithoutLoose(inputs), func(in *load.Input) error {
@@ -197,7 +205,7 @@ func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
 			switch {
 			case known:
 				found.Results = append(found.Results, result)
-			case !reconcile.HasNoStatus(obj):
+			case !reconcile.HasNoStatus(obj) && !isOwnRepository(in, obj):
 				found.Missing = append(found.Missing, obj)
 				found.Code = exit.Worst(found.Code, exit.Failed)
 				f := validate.New(obj, finding.NeverFetched, "nothing is recorded for it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
