@@ -128,6 +128,7 @@ func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, 
 		l.Console.Info(console.Subject{}, fmt.Sprintf("all objects are selected: since %s, files were removed or ignore rules changed: %s", revision, console.Few(wide)))
 		return true, nil
 	}
+	changed = slices.DeleteFunc(changed, func(name string) bool { return strings.Contains("/"+name, "/.helmsrc/") }) // records of artifacts
 	if len(changed) == 0 {
 		l.Console.Info(console.Subject{}, "nothing changed since "+revision)
 		return false, nil
