@@ -49,10 +49,11 @@ metadata; for HelmReleases of Flux 1, as in the Helm Operator. Nothing is writte
 
 --against is a revision of the Git repository that contains the manifests (main, HEAD~1,
 v1.2.0; git need not be installed), or a directory: either a copy of the repository, in
-which the paths of -f are looked up, or the manifests themselves. Without --against, the
-manifests are compared with what the last fetch recorded in the artifacts directory.
---against may also be a lock file: its charts are compared with those that the manifests
-resolve to without it.
+which the paths of -f are looked up, or the manifests themselves. With a revision, a file
+given as an argument is compared in each cluster of its repository, or of --lookup-dir,
+that uses it. Without --against, the manifests are compared with what the last fetch
+recorded in the artifacts directory. --against may also be a lock file: its
+charts are compared with those that the manifests resolve to without it.
 
 Only charts that may differ are looked up: in Helm repositories as resolve does, in other
 sources as fetch does. --diff fetches them, and prints unified diffs of the values and of
@@ -67,6 +68,7 @@ unreadable input on either side, or helm is not installed, 3 a digest or signatu
 failed, 4 with --exit-code, a release would change, 5 only failures that may pass on a
 retry.`,
 		Example: `  helmsrc plan -R -f clusters/production --against HEAD~1
+  helmsrc plan helmrelease.yaml --against HEAD~1
   helmsrc plan -f helmrelease.yaml
   helmsrc plan -f helmrelease.yaml --against HEAD~1 --diff -o markdown`,
 	}

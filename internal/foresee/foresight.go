@@ -12,6 +12,7 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/helmsrc/helmsrc/internal/exit"
+	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -67,7 +68,10 @@ func Foresee(ctx context.Context, w Work, o Options) (*Foresight, error) {
 }
 
 func (f *Foresight) read(ctx context.Context) error {
-	w := f.Work
+	w, against := f.Work, f.o.Against
+	if against != "" && !file.Exists(against) { // a revision
+		w.Options.Load.SeekClusters()
+	}
 	inputs, err := w.Worker.Inputs(ctx, w.Options.Load)
 	if err != nil {
 		return usageOr(err)
@@ -79,7 +83,7 @@ func (f *Foresight) read(ctx context.Context) error {
 	if f.after, err = f.Side(inputs); err != nil {
 		return err
 	}
-	switch against := f.o.Against; {
+	switch {
 	case against == "":
 		return f.recorded(ctx)
 	case isLock(against):

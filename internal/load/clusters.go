@@ -20,7 +20,7 @@ import (
 type Cluster struct {
 	*render.Cluster
 	Name  string // "" without a cluster directory
-	Shown string // its name if the input has several clusters, else ""
+	Shown string // its name if the files that were read have several clusters, else ""
 }
 
 // begins returns the directory that a cluster begins in, may be "".
@@ -34,12 +34,11 @@ func (c *Cluster) begins() string {
 func clustersOf(r *render.Renderer) []*Cluster {
 	var list []*Cluster
 	for _, c := range r.Clusters() {
-		list = append(list, &Cluster{Cluster: c, Name: clusterName(c.Dir)})
-	}
-	if len(list) > 1 {
-		for _, c := range list {
-			c.Shown = c.Name
+		named := &Cluster{Cluster: c, Name: clusterName(c.Dir)}
+		if c.HasOthers() {
+			named.Shown = named.Name
 		}
+		list = append(list, named)
 	}
 	return list
 }
@@ -133,12 +132,30 @@ func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, 
 		l.Console.Info(console.Subject{}, "nothing changed since "+revision)
 		return false, nil
 	}
-	if rel, err := filepath.Rel(git.RealPath("."), top); err == nil {
-		top = rel
-	}
+	top = fromHere(top)
 	for _, name := range changed {
 		o.Offered = append(o.Offered, filepath.Join(top, filepath.FromSlash(name)))
 	}
 	o.LookupDirs, o.Names, o.AllowEmpty = append(o.LookupDirs, top), nil, true
 	return true, nil
+}
+
+// SeekClusters makes files that were passed as arguments parts of the clusters of their repository, unless lookup directories are
+// given: then these have the clusters. The files may select nothing.
+func (o *Options) SeekClusters() {
+	if len(o.Names) > 0 || len(o.Offered) == 0 {
+		return
+	}
+	o.AllowEmpty = true
+	if top, ok := git.Top(o.Offered[0]); ok && len(o.LookupDirs) == 0 {
+		o.LookupDirs = []string{fromHere(top)}
+	}
+}
+
+// fromHere returns a directory relative to the working directory, if possible.
+func fromHere(dir string) string {
+	if rel, err := filepath.Rel(git.RealPath("."), dir); err == nil {
+		return rel
+	}
+	return dir
 }

@@ -291,6 +291,9 @@ type Cluster struct {
 	starts []int // nodes
 }
 
+// HasOthers reports whether the cluster shares the input with other clusters, also if the passed files are not part of them.
+func (c *Cluster) HasOthers() bool { return len(c.others) > 1 }
+
 // foreign reports whether a file belongs to other clusters only, and is not built here. A file that no cluster builds belongs
 // to the cluster whose directory contains it.
 func (c *Cluster) foreign(path string) bool {
