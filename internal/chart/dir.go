@@ -54,11 +54,7 @@ func (s Source) ignoreRules(dir string) (*ignore.Rules, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode().IsRegular():
-		data, err := s.readFile(real)
-		var size tooLarge
-		if errors.As(err, &size) {
-			return nil, s.limits().fileError(ignore.HelmIgnore)
-		}
+		data, err := s.readFile(real, ignore.HelmIgnore)
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -56,18 +57,10 @@ func (l Limits) Named(name string) Limits {
 }
 
 func (l Limits) withDefaults() Limits {
-	if l.Archive <= 0 {
-		l.Archive = DefaultArchive
-	}
-	if l.File <= 0 {
-		l.File = DefaultFile
-	}
-	if l.Unpacked <= 0 {
-		l.Unpacked = DefaultUnpacked
-	}
-	if l.Entries <= 0 {
-		l.Entries = DefaultEntries
-	}
+	l.Archive = cmp.Or(max(l.Archive, 0), DefaultArchive)
+	l.File = cmp.Or(max(l.File, 0), DefaultFile)
+	l.Unpacked = cmp.Or(max(l.Unpacked, 0), DefaultUnpacked)
+	l.Entries = cmp.Or(max(l.Entries, 0), DefaultEntries)
 	return l
 }
 

@@ -135,9 +135,12 @@ type tooLarge int64
 
 func (t tooLarge) Error() string { return fmt.Sprintf("file of %d bytes is too large", int64(t)) }
 
-// readFile reads a file at a resolved path, unless it is larger than the limit.
-func (s Source) readFile(real string) ([]byte, error) {
+// readFile reads a file at a resolved path, unless it is larger than the limit. The name is for the error.
+func (s Source) readFile(real, name string) ([]byte, error) {
 	data, err := readRegular(s.Root, real, s.limits().File)
+	if _, large := errors.AsType[tooLarge](err); large {
+		return nil, s.limits().fileError(name)
+	}
 	return data, rootedError(real, err)
 }
 
@@ -293,10 +296,6 @@ func (s Source) metadata(dir string) (*helmchart.Metadata, error) {
 		if name == requirementsFile && errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		var size tooLarge
-		if errors.As(err, &size) {
-			return nil, s.limits().fileError(name)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -316,7 +315,7 @@ func (s Source) metadataFile(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("'%s' is not a regular file", printable(rooted(name)))
 	}
-	return s.readFile(real)
+	return s.readFile(real, path.Base(name))
 }
 
 // ReadFile reads a file of the source. Neither its path nor a link in it may lead out of the source.
@@ -325,5 +324,5 @@ func (s Source) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.readFile(real)
+	return s.readFile(real, name)
 }

@@ -159,10 +159,9 @@ func (s Source) readValues(name string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errNoFile
 	}
-	data, err := s.readFile(real)
-	var size tooLarge
-	if errors.As(err, &size) {
-		return nil, s.limits().fileError(name)
+	data, err := s.readFile(real, name)
+	if finding.CodeOf(err) == finding.TooLarge {
+		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not read values from file '%s': %w", printable(name), err)
