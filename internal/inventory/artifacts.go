@@ -28,10 +28,6 @@ type Expansion struct {
 	Labels map[string]string
 }
 
-// Expand sets the artifacts of generators with a pathPattern, by namespace and name of the generator. It must be called
-// before all other methods.
-func (inv *Inventory) Expand(expansions map[string][]Expansion) { inv.expansions = expansions }
-
 func isGenerator(obj *manifest.Object) bool {
 	return obj.Group() == manifest.ExtensionsGroup && obj.Kind == generate.Kind
 }
@@ -143,7 +139,7 @@ func (inv *Inventory) ClashOf(obj *manifest.Object, typed *swv1.ArtifactGenerato
 
 func (inv *Inventory) expansion(obj *manifest.Object, typed *swv1.ArtifactGenerator) []Expansion {
 	if typed.Spec.PathPattern != "" {
-		return inv.expansions[obj.Namespace+"/"+obj.Name]
+		return inv.Expansions[obj.Namespace+"/"+obj.Name]
 	}
 	if generate.Validate(&typed.Spec) != nil {
 		return nil

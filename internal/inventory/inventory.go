@@ -29,17 +29,23 @@ type Inventory struct {
 	set      *manifest.Set
 	admitted work.Memo[*manifest.Object, *admission.Admitted]
 
-	expansions  map[string][]Expansion
 	deriveOnce  sync.Once
 	derivations *derivations
 
-	// sameNamespace forbids references of releases to other namespaces.
-	sameNamespace bool
-	refuse        func(*manifest.Object) error // nil rejects nothing
-	part          func(*manifest.Object) bool  // nil selects all objects
-
 	placesOnce sync.Once
 	places     map[namespacedURL]*admission.Admitted // HelmRepositories
+
+	// The rest may be set before the first call of a method.
+
+	// Expansions are the artifacts of generators with a pathPattern, by namespace and name of the generator.
+	Expansions map[string][]Expansion
+	// SameNamespace forbids references of releases to other namespaces.
+	SameNamespace bool
+	// Refuse rejects objects by returning an error; nil rejects nothing.
+	Refuse func(*manifest.Object) error
+	// Part restricts a run to the objects for which it returns true; nil selects all objects. To save memory, the validated form of
+	// other releases and their HelmCharts is not kept: they are validated again on use.
+	Part func(*manifest.Object) bool
 }
 
 // New returns the inventory of a set of manifests.
@@ -47,26 +53,16 @@ func New(set *manifest.Set) *Inventory {
 	return &Inventory{set: set}
 }
 
-// Refuse sets a function that rejects objects by returning an error. It must be called before all other methods.
-func (inv *Inventory) Refuse(refuse func(*manifest.Object) error) { inv.refuse = refuse }
-
-// Part restricts a run to the objects for which has returns true. To save memory, the validated form of other releases and their
-// HelmCharts is not kept: they are validated again on use. It must be called before all other methods.
-func (inv *Inventory) Part(has func(*manifest.Object) bool) { inv.part = has }
-
 // spare discards the validated form of an object outside of the part.
 func (inv *Inventory) spare(obj *manifest.Object) {
-	if inv.part != nil && !inv.part(obj) {
+	if inv.Part != nil && !inv.Part(obj) {
 		inv.admitted.Forget(obj)
 	}
 }
 
-// DenyCrossNamespace applies --no-cross-namespace-refs. It must be called before all other methods.
-func (inv *Inventory) DenyCrossNamespace() { inv.sameNamespace = true }
-
 // Access returns an error for a reference that --no-cross-namespace-refs forbids. The field is that of the namespace.
 func (inv *Inventory) Access(from, kind, namespace, name string, field ...any) error {
-	if !inv.sameNamespace || namespace == from {
+	if !inv.SameNamespace || namespace == from {
 		return nil
 	}
 	return &finding.Problem{
@@ -78,8 +74,8 @@ func (inv *Inventory) Access(from, kind, namespace, name string, field ...any) e
 // Admit validates an object. The error is an *admission.InvalidError.
 func (inv *Inventory) Admit(obj *manifest.Object) (*admission.Admitted, error) {
 	return inv.admitted.Do(context.Background(), obj, func() (*admission.Admitted, error) {
-		if inv.refuse != nil {
-			if err := inv.refuse(obj); err != nil {
+		if inv.Refuse != nil {
+			if err := inv.Refuse(obj); err != nil {
 				return nil, err
 			}
 		}
@@ -138,7 +134,7 @@ func (inv *Inventory) Find(kind, namespace, name string) (*admission.Admitted, e
 // FindFor is Find for a reference of an object. A *manifest.NotFoundError names the field that could name another namespace.
 func (inv *Inventory) FindFor(obj *manifest.Object, kind, namespace, name string) (*admission.Admitted, error) {
 	adm, err := inv.Find(kind, namespace, name)
-	if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && !inv.sameNamespace {
+	if missing, ok := errors.AsType[*manifest.NotFoundError](err); ok && !inv.SameNamespace {
 		switch {
 		case obj.Origin != nil:
 			missing.Field = "spec.chart.spec.sourceRef.namespace"

@@ -12,12 +12,12 @@ import (
 func TestPart(t *testing.T) {
 	text := release("default", "a", template) + release("default", "b", template) + release("default", "broken", "spec: {version: 1.0.0}")
 	whole, part := inventoryOf(t, text), inventoryOf(t, text)
-	part.Part(func(obj *manifest.Object) bool {
+	part.Part = func(obj *manifest.Object) bool {
 		for obj.Origin != nil {
 			obj = obj.Origin
 		}
 		return obj.Name == "a"
-	})
+	}
 	objects := part.Objects()
 	if got, want := len(objects), len(whole.Objects()); got != want || got != 5 {
 		t.Fatalf("%d objects, and %d of all", got, want)
@@ -33,11 +33,11 @@ func TestPart(t *testing.T) {
 	}
 	var judged atomic.Int32
 	kept := inventoryOf(t, text)
-	kept.Part(part.part)
-	kept.Refuse(func(*manifest.Object) error { judged.Add(1); return nil })
+	kept.Part = part.Part
+	kept.Refuse = func(*manifest.Object) error { judged.Add(1); return nil }
 	for range 2 {
 		for _, obj := range kept.Objects() {
-			if part.part(obj) {
+			if part.Part(obj) {
 				_, _ = kept.Admit(obj)
 			}
 		}

@@ -192,24 +192,21 @@ func (r *Reading) Known(ctx context.Context, of *Cluster, rendered *render.Resul
 	}
 	console.ConcealNames(set.Objects())
 	inventory := inventory.New(set)
-	inventory.Expand(expansionsOf(rendered))
-	if o.SameNamespace {
-		inventory.DenyCrossNamespace()
-	}
+	inventory.Expansions, inventory.SameNamespace = expansionsOf(rendered), o.SameNamespace
 	if o.Shard.Count > 1 {
-		inventory.Part(o.Shard.has)
+		inventory.Part = o.Shard.has
 	}
 	flux, err := o.distribution(set)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !o.Validating {
-		inventory.Refuse(func(obj *manifest.Object) error {
+		inventory.Refuse = func(obj *manifest.Object) error {
 			if obj.Group() == manifest.ImageGroup {
 				return nil // only read, in any version
 			}
 			return flux.refuse(obj)
-		})
+		}
 	}
 	if slices.ContainsFunc(set.Objects(), (*manifest.Object).Tainted) { // HelmCharts have the names of their releases
 		console.ConcealNames(inventory.Objects())
