@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	godigest "github.com/opencontainers/go-digest"
+
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
 	"github.com/helmsrc/helmsrc/internal/finding"
@@ -37,14 +39,17 @@ func (w *Worker) Artifacts(o *StoreOptions) (*store.Store, error) {
 			return nil, err
 		}
 	}
-	st, err := store.Open(o.Dir, store.Options{
-		Algorithm: o.algorithm(), RetentionTTL: o.TTL, RetentionRecords: o.Records,
-		Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: w.Edges.Now,
-	})
+	st, err := w.openStore(o.Dir, store.Options{Algorithm: godigest.Algorithm(o.Algorithm), RetentionTTL: o.TTL, RetentionRecords: o.Records})
 	if err != nil {
 		return nil, Unusable("artifacts-dir", err)
 	}
 	return st, nil
+}
+
+// openStore opens a store for objects of all kinds.
+func (w *Worker) openStore(dir string, o store.Options) (*store.Store, error) {
+	o.Kinds, o.Shared, o.Now = reconcile.Kinds().Names(), reconcile.Kinds().WithoutArtifact(), w.Edges.Now
+	return store.Open(dir, o)
 }
 
 // check returns an error for a link that the user did not name, and for a file that is not a directory.

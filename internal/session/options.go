@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	godigest "github.com/opencontainers/go-digest"
-
 	"github.com/helmsrc/helmsrc/internal/cache"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
@@ -41,10 +39,6 @@ type StoreOptions struct {
 	Algorithm  string // of the digests of artifacts, "" for SHA-256
 	TTL        time.Duration
 	Records    int
-}
-
-func (o *StoreOptions) algorithm() godigest.Algorithm {
-	return cmp.Or(godigest.Algorithm(o.Algorithm), godigest.SHA256)
 }
 
 // LockOptions set the lock file, and whether runs are limited to its entries.

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strconv"
 
-	godigest "github.com/opencontainers/go-digest"
-
 	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/bundle"
@@ -156,19 +154,12 @@ func (s *Session) Temporary() (*store.Store, error) {
 		return nil, err
 	}
 	s.stores++
-	st, err := store.Open(filepath.Join(dir, "artifacts"+strconv.Itoa(s.stores)), store.Options{
-		Algorithm: godigest.SHA256, RetentionRecords: 2,
-		Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: s.edges.Now,
-	})
+	st, err := s.w.openStore(filepath.Join(dir, "artifacts"+strconv.Itoa(s.stores)), store.Options{RetentionRecords: 2})
 	if err != nil {
-		return nil, unwritten(err)
+		return nil, fmt.Errorf("cannot write to the temporary directory: %w", err)
 	}
 	s.closers = append(s.closers, st.Close)
 	return st, nil
-}
-
-func unwritten(err error) error {
-	return fmt.Errorf("cannot write to the temporary directory: %w", err)
 }
 
 // A Run is the reconciliation of objects of one cluster.

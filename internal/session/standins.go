@@ -174,7 +174,7 @@ func (w *Worker) openSourceDir(o *Options, cluster string) (*store.Store, error)
 	if part := ClusterDir(dir, cluster); cluster != "" && file.IsDir(part) {
 		dir = part
 	}
-	st, err := store.Open(dir, store.Options{Kinds: reconcile.Kinds().Names(), Shared: reconcile.Kinds().WithoutArtifact(), Now: w.Edges.Now})
+	st, err := w.openStore(dir, store.Options{})
 	if err != nil {
 		return nil, Unusable("source-dir", err)
 	}
