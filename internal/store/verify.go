@@ -18,10 +18,7 @@ var (
 
 // An AlteredError reports that a stored artifact cannot be trusted: its bytes have changed, or its digest is missing
 // or malformed.
-type AlteredError struct {
-	Path string
-	Err  error
-}
+type AlteredError struct{ Err error }
 
 func (e *AlteredError) Error() string { return e.Err.Error() }
 func (e *AlteredError) Unwrap() error { return e.Err }
@@ -36,11 +33,11 @@ func (s *Store) Verify(artifact, want string) error {
 	}
 	defer f.Close()
 	if want == "" {
-		return &AlteredError{artifact, errNoDigest}
+		return &AlteredError{errNoDigest}
 	}
 	d, err := digest.Parse(want)
 	if err != nil {
-		return &AlteredError{artifact, malformedDigest(want, err)}
+		return &AlteredError{malformedDigest(want, err)}
 	}
 	got, err := digestOf(f, d)
 	if err != nil {
@@ -53,7 +50,7 @@ func (s *Store) Verify(artifact, want string) error {
 	if s.replaced(artifact) != "" {
 		return fmt.Errorf("%s was replaced by a run that did not finish: %w", artifact, fs.ErrNotExist)
 	}
-	return &AlteredError{artifact, fmt.Errorf("computed digest doesn't match '%s'", d)}
+	return &AlteredError{fmt.Errorf("computed digest doesn't match '%s'", d)}
 }
 
 func malformedDigest(value string, err error) error {

@@ -68,7 +68,6 @@ func judgeBundles(ctx context.Context, r *reader, j judge, d ocispec.Descriptor,
 		}
 		signer, err := judgeBundle(ctx, r, j, layer)
 		if signer != nil {
-			signer.Signature = d.Digest
 			return signer, nil
 		}
 		f.failed(err)

@@ -69,7 +69,7 @@ func judgeClassic(ctx context.Context, r *reader, j judge, layer ocispec.Descrip
 	s := &classicSignature{r.subject.Digest, payload, signature, layer.Annotations, layer.Digest}
 	signer, err := guarded(func() (*Signer, error) { return j.classic(ctx, s) })
 	if signer != nil {
-		signer.Format, signer.Signature = FormatClassic, layer.Digest
+		signer.Format = FormatClassic
 	}
 	return signer, err
 }

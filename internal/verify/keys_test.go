@@ -41,7 +41,7 @@ func TestCosignKey(t *testing.T) {
 				// The first key does not fit, and another type of key is in between.
 				got, err := verify.Cosign(timeout(p.T), p.subject, withKeys(other, newKey(p.T, "rsa"), key))
 				must(p.T, err)
-				if got.Key != "c.pub" || got.Format != form || got.Signature == "" {
+				if got.Key != "c.pub" || got.Format != form {
 					p.Errorf("got %+v", got)
 				}
 			})

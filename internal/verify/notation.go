@@ -232,7 +232,6 @@ func (n *notary) try(ctx context.Context, r *reader, subject ocispec.Descriptor,
 			return nil, nil
 		}
 		if err == nil {
-			signer.Signature = d.Digest
 			return signer, nil
 		}
 		f.failed(err)

@@ -51,8 +51,6 @@ type Signer struct {
 	Time time.Time
 	// Warnings are failed checks that the trust policy only records.
 	Warnings []string
-	// Signature is the digest of the manifest or of the layer that holds the signature.
-	Signature digest.Digest
 }
 
 // Limits of input from outside. Registries refuse manifests above 4 MiB as well; signatures and bundles have a few KiB.
