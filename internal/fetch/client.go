@@ -98,11 +98,18 @@ func NewClient(c Config) *Client {
 // credentials on the same host share it.
 func (c *Client) Transport(id *auth.Identity, base *url.URL, passCredentials bool) http.RoundTripper {
 	key := id.Key() + " " + auth.Origin(base) + " " + strconv.FormatBool(passCredentials)
-	t, found := c.transports.Load(key)
-	if !found {
+	return c.Shared(key, func() http.RoundTripper {
 		o := c.Connect(id, nil)
 		o.Base, o.PassCredentials = base, passCredentials
-		t, _ = c.transports.LoadOrStore(key, auth.NewTransport(o))
+		return auth.NewTransport(o)
+	})
+}
+
+// Shared returns the transport with a key, and makes it on the first call.
+func (c *Client) Shared(key string, transport func() http.RoundTripper) http.RoundTripper {
+	t, found := c.transports.Load(key)
+	if !found {
+		t, _ = c.transports.LoadOrStore(key, transport())
 	}
 	return t.(http.RoundTripper)
 }

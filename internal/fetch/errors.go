@@ -16,13 +16,12 @@ import (
 
 // A StatusError is an answer with another status than 200.
 type StatusError struct {
-	URL     string // redacted
-	Code    int
-	Status  string // code and reason
-	Snippet string // the beginning of the answer in one line, without secrets
-
-	wait   time.Duration
+	URL    string // redacted
+	Code   int
+	Status string // code and reason
 	Advice string
+
+	wait time.Duration
 }
 
 // Error has a space before the colon because Helm, and so source-controller, prints one.
@@ -45,14 +44,14 @@ func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 // Hint returns advice for the user, or "".
 func (e *StatusError) Hint() string { return e.Advice }
 
-// NewStatusError describes the answer. The snippet is the beginning of its body; scrub removes secrets from a text.
-func NewStatusError(r *http.Response, requested string, snippet []byte, scrub func(string) string, now time.Time) *StatusError {
+// NewStatusError describes the answer, which it closes; scrub removes secrets from a text.
+func NewStatusError(r *http.Response, requested string, scrub func(string) string, now time.Time) *StatusError {
+	_ = Snippet(r)
 	return &StatusError{
-		URL:     auth.RedactURL(requested),
-		Code:    r.StatusCode,
-		Status:  statusLine(r, scrub),
-		Snippet: finding.OneLine(scrub(string(snippet)), maxSnippet),
-		wait:    RetryAfter(r.Header, now),
+		URL:    auth.RedactURL(requested),
+		Code:   r.StatusCode,
+		Status: statusLine(r, scrub),
+		wait:   RetryAfter(r.Header, now),
 	}
 }
 

@@ -56,7 +56,7 @@ func Follow(ctx context.Context, origin, from *url.URL, send func(context.Contex
 		if next == nil && err == nil {
 			return answer, at, nil
 		}
-		_ = answer.Body.Close()
+		_ = Snippet(answer)
 		if err != nil {
 			return nil, nil, err
 		}

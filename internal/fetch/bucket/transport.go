@@ -79,5 +79,5 @@ func (t *stsTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil || answer.StatusCode == http.StatusOK {
 		return answer, err
 	}
-	return nil, fetch.NewStatusError(answer, r.URL.String(), fetch.Snippet(answer), t.sts.scrub, t.client.Config.Now())
+	return nil, fetch.NewStatusError(answer, r.URL.String(), t.sts.scrub, t.client.Config.Now())
 }

@@ -3,6 +3,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -70,19 +71,12 @@ const (
 )
 
 func (l Limits) orDefault() Limits {
-	l.Pack = orDefault(l.Pack, defaultPack)
-	l.Objects = orDefault(l.Objects, defaultObjects)
-	l.Object = orDefault(l.Object, defaultObject)
-	l.Unpacked = orDefault(l.Unpacked, defaultUnpacked)
-	l.Files = orDefault(l.Files, defaultFiles)
+	l.Pack = cmp.Or(l.Pack, defaultPack)
+	l.Objects = cmp.Or(l.Objects, defaultObjects)
+	l.Object = cmp.Or(l.Object, defaultObject)
+	l.Unpacked = cmp.Or(l.Unpacked, defaultUnpacked)
+	l.Files = cmp.Or(l.Files, defaultFiles)
 	return l
-}
-
-func orDefault[T int | int64](value, otherwise T) T {
-	if value <= 0 {
-		return otherwise
-	}
-	return value
 }
 
 // Checkout fetches the revision of a GitRepository. Errors have source-controller's texts; [ErrEmpty] reports that the

@@ -170,7 +170,7 @@ func (g *githubExchange) send(ctx context.Context, method string, at *url.URL, n
 }
 
 func (g *githubExchange) refused(answer *http.Response, at *url.URL) error {
-	e := fetch.NewStatusError(answer, at.String(), fetch.Snippet(answer), func(text string) string { return text }, g.now())
+	e := fetch.NewStatusError(answer, at.String(), func(text string) string { return text }, g.now())
 	switch e.Code {
 	case http.StatusUnauthorized:
 		e.Advice = "githubAppID and githubAppPrivateKey must belong to the same GitHub App"

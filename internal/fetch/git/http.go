@@ -3,7 +3,6 @@ package git
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -65,28 +64,17 @@ func (h *gitHTTP) Close() error {
 func (h *gitHTTP) Advertise(ctx context.Context) (io.ReadCloser, error) {
 	at := h.at(h.home, infoRefs)
 	at.RawQuery = strings.TrimPrefix(at.RawQuery+"&service="+uploadPack, "&")
-	for range fetch.MaxRedirects {
-		answer, err := h.send(ctx, http.MethodGet, at, nil)
-		if err != nil {
-			return nil, err
-		}
-		if answer.StatusCode == http.StatusOK {
-			return h.advertisement(ctx, answer, at)
-		}
-		snippet := fetch.Snippet(answer)
-		next, err := fetch.Redirect(answer, at)
-		if err != nil {
-			return nil, err
-		}
-		if next == nil {
-			return nil, h.statusError(answer, snippet, at)
-		}
-		at = next
+	answer, at, err := fetch.Follow(ctx, h.home, at, func(ctx context.Context, at *url.URL) (*http.Response, error) {
+		return h.send(ctx, http.MethodGet, at, nil)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.StatusCode != http.StatusOK:
+		return nil, h.statusError(answer, at)
 	}
-	return nil, fetch.NewRequestError(ctx, h.home.String(), errTooManyRedirects)
+	return h.advertisement(ctx, answer, at)
 }
-
-var errTooManyRedirects = errors.New("stopped after too many redirects")
 
 func (h *gitHTTP) at(base *url.URL, suffix string) *url.URL {
 	u := *base
@@ -119,7 +107,7 @@ func (h *gitHTTP) Exchange(ctx context.Context, request []byte) (io.ReadCloser, 
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, h.statusError(answer, fetch.Snippet(answer), at)
+		return nil, h.statusError(answer, at)
 	}
 	if kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";"); kind != uploadPackReplyType {
 		_ = answer.Body.Close()
@@ -173,8 +161,8 @@ func (h *gitHTTP) requestError(ctx context.Context, u *url.URL, err error) error
 }
 
 // statusError has the words that Git has for these.
-func (h *gitHTTP) statusError(answer *http.Response, snippet []byte, at *url.URL) error {
-	e := fetch.NewStatusError(answer, at.String(), snippet, func(text string) string {
+func (h *gitHTTP) statusError(answer *http.Response, at *url.URL) error {
+	e := fetch.NewStatusError(answer, at.String(), func(text string) string {
 		return auth.ScrubURL(h.scrub(text), at)
 	}, h.clone.client.Config.Now())
 	stranger := !auth.SameOrigin(h.home, at)

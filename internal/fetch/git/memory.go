@@ -25,17 +25,6 @@ const (
 	keptPacks  = "git objects"
 )
 
-// aPack is a pack that is kept.
-type aPack struct {
-	Digest digest.Digest
-	Size   int64
-}
-
-// packList are the packs that have all that is needed of a commit.
-type packList struct {
-	Packs []aPack
-}
-
 // location names the repository, and whether it is shown a login.
 func (c *clone) location() string {
 	bare := *c.url
@@ -89,29 +78,29 @@ func (c *clone) rememberTarget(t *gitTarget) {
 }
 
 // keptPacks returns the kept packs with the needed objects of a target.
-func (c *clone) keptPacks(t *gitTarget) (list packList, ok bool) {
+func (c *clone) keptPacks(t *gitTarget) (packs []digest.Digest, ok bool) {
 	m, s := &c.options.Memory, newSelection(c.options)
-	if m.Recall(keptPacks, c.packsName(t, s), &list) {
-		return list, true
+	if m.Recall(keptPacks, c.packsName(t, s), &packs) {
+		return packs, true
 	}
-	return list, s.partial() && m.Recall(keptPacks, c.packsName(t, nil), &list)
+	return packs, s.partial() && m.Recall(keptPacks, c.packsName(t, nil), &packs)
 }
 
 func (c *clone) hasPacks(t *gitTarget) bool {
-	list, ok := c.keptPacks(t)
+	packs, ok := c.keptPacks(t)
 	m := &c.options.Memory
-	return ok && !slices.ContainsFunc(list.Packs, func(p aPack) bool { return !m.Cache.Holds(m.Scope, p.Digest) })
+	return ok && !slices.ContainsFunc(packs, func(d digest.Digest) bool { return !m.Cache.Holds(m.Scope, d) })
 }
 
 // recall puts the objects of a target into a store, if all of them are kept. A pack of a part of the repository does no
 // harm: objects are looked up by hash.
 func (c *clone) recall(ctx context.Context, store *gitStore, t *gitTarget) bool {
-	list, ok := c.keptPacks(t)
+	packs, ok := c.keptPacks(t)
 	if !ok {
 		return false
 	}
-	for _, p := range list.Packs {
-		if err := c.loadPack(ctx, store, p); err != nil {
+	for _, d := range packs {
+		if err := c.loadPack(ctx, store, d); err != nil {
 			return false
 		}
 	}
@@ -121,14 +110,14 @@ func (c *clone) recall(ctx context.Context, store *gitStore, t *gitTarget) bool 
 
 var errNotKept = errors.New("the pack is not in the cache")
 
-func (c *clone) loadPack(ctx context.Context, store *gitStore, p aPack) error {
+func (c *clone) loadPack(ctx context.Context, store *gitStore, d digest.Digest) error {
 	m := &c.options.Memory
 	f, err := os.CreateTemp(store.dir, "pack-*")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	if !m.Cache.Load(m.Scope, p.Digest, c.options.Limits.Pack, f) {
+	if !m.Cache.Load(m.Scope, d, c.options.Limits.Pack, f) {
 		return errNotKept
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -147,33 +136,33 @@ func (c *clone) remember(store *gitStore, t *gitTarget) {
 		return
 	}
 	names, _ := filepath.Glob(filepath.Join(store.dir, "objects", "pack", "*.pack"))
-	var list packList
+	packs := []digest.Digest{}
 	for _, name := range names {
-		p, err := c.rememberPack(name)
+		d, err := c.rememberPack(name)
 		if err != nil {
 			return
 		}
-		list.Packs = append(list.Packs, p)
+		packs = append(packs, d)
 	}
-	m.Remember(keptPacks, c.packsName(t, newSelection(c.options)), list)
+	m.Remember(keptPacks, c.packsName(t, newSelection(c.options)), packs)
 }
 
-func (c *clone) rememberPack(name string) (aPack, error) {
+func (c *clone) rememberPack(name string) (digest.Digest, error) {
 	f, err := file.Open(name)
 	if err != nil {
-		return aPack{}, err
+		return "", err
 	}
 	defer func() { _ = f.Close() }()
 	w := digest.NewWriter(godigest.Canonical)
 	if _, err := io.Copy(w, f); err != nil {
-		return aPack{}, err
+		return "", err
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return aPack{}, err
+		return "", err
 	}
 	m := &c.options.Memory
 	scope := m.Scope
 	scope.Item = "pack"
 	m.Cache.Keep(scope, w.Digest(), w.Size(), f)
-	return aPack{w.Digest(), w.Size()}, nil
+	return w.Digest(), nil
 }

@@ -31,7 +31,6 @@ type WorktreeOptions struct {
 	// Getenv locates the user's own ignore patterns; with nil they are not read.
 	Getenv  func(string) string
 	TempDir string
-	Limits  tree.Limits
 }
 
 // OpenWorktree copies the files that a commit of everything in a directory would hold: the files that Git tracks, and
@@ -72,7 +71,7 @@ func openWorktree(ctx context.Context, dir string, o WorktreeOptions) (*fetch.Tr
 }
 
 func readWorktree(ctx context.Context, t *fetch.Tree, dir string, from *os.Root, o WorktreeOptions) error {
-	allowed := fetch.TreeLimits(o.Limits)
+	allowed := fetch.TreeLimits(tree.Limits{})
 	limits := worktreeLimits{allowed, allowed.Entries, allowed.Total}
 	w := &worktree{ctx: ctx, dir: dir, from: from, to: t.Root, options: o, limits: &limits, skip: skipped(dir, append(slices.Clone(o.SkipDirs), t.Dir()))}
 	var repo *git.Repository

@@ -96,14 +96,14 @@ func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) 
 			}
 			return answer, nil
 		}
-		snippet := fetch.Snippet(answer)
+		_ = fetch.Snippet(answer)
 		if answer.StatusCode == http.StatusNotModified && first && x.known != "" {
 			return nil, ErrNotModified
 		}
 		next, err := fetch.Redirect(answer, at)
 		switch {
 		case next == nil && err == nil:
-			return nil, x.statusError(answer, snippet, u, at)
+			return nil, x.statusError(answer, u, at)
 		case err != nil:
 			return nil, err
 		case len(seen) > fetch.MaxRedirects:
@@ -187,8 +187,8 @@ func (x *exchange) send(ctx context.Context, u *url.URL, first bool) (*http.Resp
 }
 
 // statusError describes an answer to a request for u that came, after redirects, from the URL at.
-func (x *exchange) statusError(answer *http.Response, snippet []byte, u, at *url.URL) error {
-	e := fetch.NewStatusError(answer, u.String(), snippet, x.scrubber(u, at), x.repo.client.Config.Now())
+func (x *exchange) statusError(answer *http.Response, u, at *url.URL) error {
+	e := fetch.NewStatusError(answer, u.String(), x.scrubber(u, at), x.repo.client.Config.Now())
 	e.Advice = x.repo.statusHint(e, u, at)
 	return e
 }

@@ -96,37 +96,28 @@ func (b *blob) check(in *fetch.Body, r io.Reader) error {
 	return nil
 }
 
-// Archive downloads an archive that an entry of an HTTP index keeps in a registry: ref is oci://host/repository, with a
-// tag, a digest, or neither, in which case the version is the tag. The options' TLS settings are for that registry. If
-// want is not empty, it is the digest of the archive in the index, and is compared.
-func (c *Client) Archive(ctx context.Context, ref, version string, want digest.Digest, o Options, dst fetch.Sink, limit int64) (*Manifest, error) {
-	repo, m, err := c.pinReference(ctx, ref, version, o)
-	if err != nil {
-		return nil, err
-	}
-	b := &blob{desc: m.Layer, dst: dst, limit: limit}
-	switch {
-	case want == "" || want == m.Layer.Digest:
-	case want.Algorithm() != m.Layer.Digest.Algorithm():
-		b.also = want
-	default: // no need to download it
-		return nil, &fetch.DigestError{File: m.Ref, Err: &digest.MismatchError{Want: want, Got: m.Layer.Digest}}
-	}
-	if err := repo.blob(ctx, m, b); err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-// Candidate downloads the archive of a candidate whose index entry points at a registry. The policy decides whether a
-// different digest in the index is an error, a warning, or ignored.
+// Candidate downloads the archive of a candidate whose index entry points at a registry: the URL is oci://host/repository, with a
+// tag, a digest, or neither, in which case the version is the tag. The options' TLS settings are for that registry. The policy
+// decides whether a different digest in the index is an error, a warning, or ignored.
 func (c *Client) Candidate(ctx context.Context, cand resolve.Candidate, policy fetch.DigestPolicy, o Options, dst fetch.Sink, limit int64) error {
 	want := fetch.CandidateDigest(ctx, cand, policy)
-	_, err := c.Archive(ctx, cand.URLs[0], cand.Version, want, o, dst, limit)
-	var wrong *fetch.DigestError
-	if policy == fetch.DigestWarn && errors.As(err, &wrong) {
+	repo, m, err := c.pinReference(ctx, cand.URLs[0], cand.Version, o)
+	if err != nil {
+		return err
+	}
+	b := &blob{desc: m.Layer, dst: dst, limit: limit}
+	if want != "" && want.Algorithm() != m.Layer.Digest.Algorithm() {
+		b.also = want
+	} else if want != "" && want != m.Layer.Digest { // no need to download it
+		err = &fetch.DigestError{File: m.Ref, Err: &digest.MismatchError{Want: want, Got: m.Layer.Digest}}
+	}
+	if err == nil {
+		err = repo.blob(ctx, m, b)
+	}
+	if wrong, ok := errors.AsType[*fetch.DigestError](err); ok && policy == fetch.DigestWarn {
 		fetch.Warn(ctx, wrong)
-		_, err = c.Archive(ctx, cand.URLs[0], cand.Version, "", o, dst, limit)
+		b.also = ""
+		err = repo.blob(ctx, m, b)
 	}
 	return err
 }

@@ -54,10 +54,10 @@ func noChart(text, hint string) error {
 }
 
 // registryError describes an answer that came, after redirects, from the URL at.
-func (x *exchange) registryError(ctx context.Context, answer *http.Response, snippet []byte, at *url.URL) error {
+func (x *exchange) registryError(ctx context.Context, answer *http.Response, at *url.URL) error {
 	scrub := x.scrubber(at)
-	refusal := auth.ReadRefusal(answer.Header.Get("Content-Type"), scrub(string(snippet)))
-	status := fetch.NewStatusError(answer, at.String(), snippet, scrub, x.oci.client.Config.Now())
+	refusal := auth.ReadRefusal(answer.Header.Get("Content-Type"), scrub(string(fetch.Snippet(answer))))
+	status := fetch.NewStatusError(answer, at.String(), scrub, x.oci.client.Config.Now())
 	e := &RegistryError{StatusError: status, Codes: refusal.Codes, Reason: refusal.Reason}
 	if e.Code == http.StatusNotFound {
 		e.What = missing(refusal.Codes, at.Path)

@@ -163,7 +163,7 @@ func (x *exchange) get(ctx context.Context, r *http.Request) (*http.Response, er
 	if err != nil || answer.StatusCode == http.StatusOK {
 		return answer, err
 	}
-	return nil, x.registryError(ctx, answer, fetch.Snippet(answer), at)
+	return nil, x.registryError(ctx, answer, at)
 }
 
 // roundTrip sends the request to a place that it was redirected to.

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"oras.land/oras-go/v2/registry"
@@ -164,8 +163,7 @@ var errRepositoryName = errors.New("not the name of a repository")
 type Client struct {
 	*fetch.Client
 
-	tokens     *auth.Tokens
-	transports sync.Map // of http.RoundTripper, by their options
+	tokens *auth.Tokens
 }
 
 // NewClient returns a client for registries. It shares the limits and the other state of a run with c.
@@ -181,22 +179,7 @@ func (c *Client) registryTransport(origin *url.URL, o Options) http.RoundTripper
 		Enter: fetch.EnterHost, Leave: fetch.LeaveHost,
 	}
 	options.Base = origin
-	key := options.Key()
-	t, found := c.transports.Load(key)
-	if !found {
-		t, _ = c.transports.LoadOrStore(key, auth.NewRegistryTransport(options))
-	}
-	return t.(http.RoundTripper)
-}
-
-// CloseIdleConnections closes the idle connections, also those of the fetch.Client.
-func (c *Client) CloseIdleConnections() {
-	c.Client.CloseIdleConnections()
-	for _, t := range c.transports.Range {
-		if closer, ok := t.(interface{ CloseIdleConnections() }); ok {
-			closer.CloseIdleConnections()
-		}
-	}
+	return c.Shared("registry "+options.Key(), func() http.RoundTripper { return auth.NewRegistryTransport(options) })
 }
 
 // login returns the login that the registry has received, for a hint.

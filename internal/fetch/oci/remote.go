@@ -58,7 +58,7 @@ func (c *copying) send(ctx context.Context, r *http.Request) (*http.Response, er
 		return answer, nil
 	}
 	defer end()
-	return nil, c.registryError(ctx, answer, fetch.Snippet(answer), r.URL)
+	return nil, c.registryError(ctx, answer, r.URL)
 }
 
 // known reports whether the library makes something of an answer.

@@ -46,7 +46,7 @@ func (t *readingTransport) try(ctx context.Context, r *http.Request) (*http.Resp
 		return nil, err
 	}
 	if finding.TransientStatus(answer.StatusCode) {
-		return nil, fetch.NewStatusError(answer, fetch.ShownURL(r.URL), fetch.Snippet(answer), t.scrubber(r.URL), t.oci.client.Config.Now())
+		return nil, fetch.NewStatusError(answer, fetch.ShownURL(r.URL), t.scrubber(r.URL), t.oci.client.Config.Now())
 	}
 	defer func() { _ = answer.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(watch.reader(answer.Body), maxMetadataBytes+1))
