@@ -64,7 +64,7 @@ func (a *app) status(ctx context.Context, o *inputOptions, format string, storag
 		}
 		code = exit.Worst(code, session.CodeOf(r))
 	}
-	a.console.ReportAlike(finding.Fold(failures), console.Presentation{})
+	a.console.ReportByCause(finding.Fold(failures), console.Presentation{})
 	a.console.Unite()
 	printed := a.printDocuments(format, false)(found.Results)
 	if printed != nil {

@@ -146,7 +146,7 @@ func ofFlux(t *testing.T, dir, cluster string) (built map[string]map[string]any,
 			continue
 		}
 		objects, err := fluxBuild(t, dir, k)
-		if whole && !builtAlike(t, dir, k, objects, err) {
+		if whole && !sameBuild(t, dir, k, objects, err) {
 			differ = append(differ, fmt.Sprintf("plain: %s", k.Spec["path"]))
 		}
 		for _, o := range objects {
@@ -216,9 +216,9 @@ func fluxBuild(t *testing.T, dir string, k object) ([]object, error) {
 		"--path="+filepath.Join(dir, path), "--kustomization-file="+file, "--dry-run", "--in-memory-build")
 }
 
-// builtAlike reports whether kustomize makes of the path of a Kustomization what flux made of it. Without a kustomization.yaml
+// sameBuild reports whether kustomize makes of the path of a Kustomization what flux made of it. Without a kustomization.yaml
 // there is nothing to compare.
-func builtAlike(t *testing.T, dir string, k object, objects []object, err error) bool {
+func sameBuild(t *testing.T, dir string, k object, objects []object, err error) bool {
 	t.Helper()
 	path, _ := k.Spec["path"].(string)
 	if _, missing := os.Stat(filepath.Join(dir, path, "kustomization.yaml")); missing != nil {

@@ -28,7 +28,7 @@ func (c *Console) reportFailures(failures []failure, clusters int) {
 		}
 		found = append(found, f.Finding)
 	}
-	c.ReportAlike(found, Presentation{})
+	c.ReportByCause(found, Presentation{})
 }
 
 // united leaves out effects of other failures, and merges equal failures of several clusters.

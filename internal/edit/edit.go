@@ -270,7 +270,7 @@ func (d *Document) safe(splices []splice) bool {
 		}
 	}
 	after, err := Only(spliced(d.text, splices))
-	if err != nil || after == nil || !alike(expected(d.Root, edits), after) {
+	if err != nil || after == nil || !equalNodes(expected(d.Root, edits), after) {
 		return false
 	}
 	more := commentsOf(after)

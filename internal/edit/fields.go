@@ -424,7 +424,7 @@ func nodesOf(fields []Field, flow bool) []*yaml.Node {
 	return list
 }
 
-func alike(want, got *yaml.Node) bool {
+func equalNodes(want, got *yaml.Node) bool {
 	if want.Kind != got.Kind || want.Value != got.Value || want.Anchor != got.Anchor || len(want.Content) != len(got.Content) {
 		return false
 	}
@@ -432,7 +432,7 @@ func alike(want, got *yaml.Node) bool {
 		return false
 	}
 	for i := range want.Content {
-		if !alike(want.Content[i], got.Content[i]) {
+		if !equalNodes(want.Content[i], got.Content[i]) {
 			return false
 		}
 	}

@@ -149,7 +149,7 @@ func (inv *Inventory) deriveAll() *derivations {
 	made := make([]*derivation, len(releases))
 	work.Ordered(len(releases), goruntime.GOMAXPROCS(0), func(i int) {
 		made[i] = inv.derive(releases[i])
-		inv.spare(releases[i])
+		inv.forget(releases[i])
 	})
 	for i, obj := range releases {
 		d := made[i]
@@ -190,7 +190,7 @@ func (inv *Inventory) derive(obj *manifest.Object) *derivation {
 		if made, d.refused = inv.Admit(d.Chart); made != nil {
 			d.Chart.Content = made.Content
 		}
-		inv.spare(d.Chart)
+		inv.forget(d.Chart)
 	}
 	return d
 }

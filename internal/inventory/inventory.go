@@ -53,8 +53,8 @@ func New(set *manifest.Set) *Inventory {
 	return &Inventory{set: set}
 }
 
-// spare discards the validated form of an object outside of the part.
-func (inv *Inventory) spare(obj *manifest.Object) {
+// forget discards the validated form of an object outside of the part.
+func (inv *Inventory) forget(obj *manifest.Object) {
 	if inv.Part != nil && !inv.Part(obj) {
 		inv.admitted.Forget(obj)
 	}

@@ -119,7 +119,7 @@ func Judge(ctx context.Context, w *session.Worker, inputs []*load.Input, o Optio
 		v.repair(ctx)
 	}
 	if ctx.Err() == nil { // an interrupted run has judged only a part
-		w.Console.ReportAlike(finding.Fold(v.reported), console.Presentation{Placed: true})
+		w.Console.ReportByCause(finding.Fold(v.reported), console.Presentation{Placed: true})
 	}
 	switch {
 	case wrong != nil:

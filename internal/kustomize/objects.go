@@ -288,7 +288,7 @@ func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resourc
 				}
 			}
 			own := prepared.DeepCopy()
-			rest := spare(r.YNode(), own.YNode())
+			rest := detach(r.YNode(), own.YNode())
 			if err := r.ApplySmPatch(own); err != nil {
 				return err
 			}

@@ -29,7 +29,7 @@ type Input struct {
 	table     reconcile.Table // the kinds of a run
 	Selectors []Selector
 	Namespace string
-	Brought   map[store.Key]bool // selected because rendered objects need them
+	Required  map[store.Key]bool // selected because rendered objects need them
 	Shard     Shard
 	Reported  map[*manifest.Object]bool // rejections that were printed
 	unusable  []*manifest.Object        // objects that could not be built
@@ -61,7 +61,7 @@ func (c *common) once(line string) bool {
 
 // Wanted reports whether an object is selected by namespace and arguments, and is in the run's shard.
 func (in *Input) Wanted(obj *manifest.Object) bool {
-	return in.Selected(obj) && (in.Shard.has(obj) || in.Brought[inventory.KeyOf(obj)])
+	return in.Selected(obj) && (in.Shard.has(obj) || in.Required[inventory.KeyOf(obj)])
 }
 
 // Asked reports whether an object of any kind is selected by namespace and arguments.

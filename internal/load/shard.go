@@ -40,7 +40,7 @@ func identityOf(obj *manifest.Object) string {
 // Selected reports whether an object is selected, in any shard.
 func (in *Input) Selected(obj *manifest.Object) bool {
 	judged := in.validating && obj.Group() == manifest.ImageGroup // images take no part in a run
-	return (in.table.Supports(obj) || judged) && (in.Asked(obj) || in.Brought[inventory.KeyOf(obj)])
+	return (in.table.Supports(obj) || judged) && (in.Asked(obj) || in.Required[inventory.KeyOf(obj)])
 }
 
 // BeginShard removes the shard record of an earlier run from an artifacts directory.

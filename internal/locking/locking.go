@@ -151,7 +151,7 @@ func (l *Locking) cluster(ctx context.Context, in *load.Input) error {
 		}
 		switch {
 		case !ok:
-		case in.Brought[inventory.KeyOf(adm.Object)]: // the source could not be fetched, and its content is not known
+		case in.Required[inventory.KeyOf(adm.Object)]: // the source could not be fetched, and its content is not known
 			l.unreadable = true
 			run = append(run, adm)
 		case l.o.Check:

@@ -68,7 +68,7 @@ func (d *document) syntaxError(err error) error {
 	if e.hint != "" { // a template
 		return e
 	}
-	if s, ok := d.stumbled(line, plainMessage(err)); ok {
+	if s, ok := d.misread(line, plainMessage(err)); ok {
 		e.Pos.Line, e.Pos.Column, e.Msg, e.hint = d.line+s.line, s.column, s.message, s.hint
 	}
 	return e

@@ -115,7 +115,7 @@ func (m *Migration) proveOnce(ctx context.Context) (proof, error) {
 	if s.before, err = quiet.Before(m.inputs); err != nil {
 		return nil, err
 	}
-	inputs, err := quiet.Worker.Inputs(file.Instead(ctx, m.texts()), m.Options.Load)
+	inputs, err := quiet.Worker.Inputs(file.WithTexts(ctx, m.texts()), m.Options.Load)
 	if err != nil {
 		return nil, fmt.Errorf("after the edits: %w", err)
 	}

@@ -24,7 +24,7 @@ type builder struct {
 	objects        []*manifest.Object
 	sources        sources               // that were built
 	unset          map[string][]unsetUse // of variables without a value, by name
-	spared         map[string]bool       // files of failed builds, read as they are written
+	readAsWritten  map[string]bool       // files of failed builds, read as they are written
 
 	abandoned map[*node]bool
 
@@ -63,7 +63,7 @@ func (c *Cluster) builder() *builder {
 	clear(c.r.made)
 	return &builder{
 		Renderer: c.r, cluster: c, kustomizations: map[string]*manifest.Object{},
-		claimed: map[string]bool{}, spared: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]bool{}, revisions: map[int]int{}, startOf: map[*manifest.Object]int{}, withdrawn: map[string]int{}, lostPaths: map[string]bool{},
+		claimed: map[string]bool{}, readAsWritten: map[string]bool{}, abandoned: map[*node]bool{}, superseded: map[int]bool{}, revisions: map[int]int{}, startOf: map[*manifest.Object]int{}, withdrawn: map[string]int{}, lostPaths: map[string]bool{},
 		found: map[string]*datum{}, generated: map[string]string{}, sources: sources{}, unset: map[string][]unsetUse{}, used: map[Source]bool{}, trees: map[Source]string{},
 	}
 }

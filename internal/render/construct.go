@@ -46,7 +46,7 @@ func (b *builder) admit(o *manifest.Object) error {
 	if err == nil {
 		return nil
 	}
-	if lost := b.lose(o); lost || !o.ReferenceOnly {
+	if lost := b.claimUnbuilt(o); lost || !o.ReferenceOnly {
 		b.rejections = append(b.rejections, Rejection{o, err})
 	}
 	return err
@@ -99,7 +99,7 @@ func (b *builder) construct(f *flux) {
 	}
 	if err != nil {
 		if n := b.plan.nodes[f.from]; n.begins && n.object == o {
-			b.spared[n.file] = true // it is applied by hand
+			b.readAsWritten[n.file] = true // it is applied by hand
 		}
 		if lost := b.abandon(c); lost || b.touches(c) || !o.ReferenceOnly {
 			b.failed(f, c, err)
@@ -212,7 +212,7 @@ func (b *builder) failed(f *flux, c *closure, err error) {
 func (b *builder) unbuilt(o *manifest.Object, err error) {
 	if _, unmade := errors.AsType[*unmadeError](err); unmade {
 		b.partial = append(b.partial, o)
-		_ = b.lose(o)
+		_ = b.claimUnbuilt(o)
 		return
 	}
 	if elsewhere, ok := errors.AsType[*elsewhereError](err); ok {
@@ -233,7 +233,7 @@ func (b *builder) unbuilt(o *manifest.Object, err error) {
 		b.warn(finding.SourceElsewhere, o, text, elsewhere.Hint(), "spec", "sourceRef")
 		return
 	}
-	if lost := b.lose(o); o.ReferenceOnly && !lost {
+	if lost := b.claimUnbuilt(o); o.ReferenceOnly && !lost {
 		return
 	}
 	if _, reported := errors.AsType[*manifest.ObjectError](err); !reported {

@@ -177,7 +177,7 @@ func (b *builder) sealedObject(obj *manifest.Object, err error) {
 }
 
 func (b *builder) fault(o *manifest.Object, err error) {
-	lost := o.Group() == manifest.KustomizeGroup && o.Kind == "Kustomization" && b.lose(o)
+	lost := o.Group() == manifest.KustomizeGroup && o.Kind == "Kustomization" && b.claimUnbuilt(o)
 	if o.ReferenceOnly && !lost {
 		return
 	}

@@ -68,7 +68,7 @@ func (b *builder) known() *manifest.Build {
 			foreign[f], claimed[f] = true, true
 		}
 		unapplied[f] = b.hidden(path)
-		if b.claimed[path] && !b.spared[path] || unapplied[f] {
+		if b.claimed[path] && !b.readAsWritten[path] || unapplied[f] {
 			claimed[f] = true
 		}
 	}

@@ -79,7 +79,7 @@ func (b *builder) spoiled(f *flux, objects []*finishing, v *variables) {
 	for _, p := range objects {
 		o := p.object
 		isKustomization := o.Group() == manifest.KustomizeGroup && o.Kind == "Kustomization"
-		lost = lost || !o.ReferenceOnly || isKustomization && b.lose(o)
+		lost = lost || !o.ReferenceOnly || isKustomization && b.claimUnbuilt(o)
 	}
 	if !lost && b.ctx.Err() == nil {
 		return

@@ -85,11 +85,11 @@ func (r *Renderer) shapes(d *directory) bool {
 	return r.passed[d.repo.original(d.file)] || slices.ContainsFunc(d.files, func(f string) bool { return r.passed[f] && !d.resources[f] })
 }
 
-// spare keeps the files of a failed build as they are written, if the input is not about them.
-func (b *builder) spare(c *closure) {
+// keepWritten keeps the files of a failed build as they are written, if the input is not about them.
+func (b *builder) keepWritten(c *closure) {
 	for path := range c.files {
 		if b.passed != nil && !b.concerned[path] {
-			b.spared[path] = true
+			b.readAsWritten[path] = true
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (r *Renderer) idle(nodes []*node) bool {
 // hidden reports whether no build applies a file, so that objects cannot refer to it. Passed files that no build applies are
 // checked alone, with all files that they may refer to.
 func (b *builder) hidden(path string) bool {
-	if b.plan == nil || b.plan.live(path) || b.claimed[path] || b.spared[path] {
+	if b.plan == nil || b.plan.live(path) || b.claimed[path] || b.readAsWritten[path] {
 		return false
 	}
 	return !b.loose()

@@ -63,16 +63,16 @@ func fits(p types.Patch, text []byte, o *manifest.Object) bool {
 				Name string `json:"name"`
 			} `json:"metadata"`
 		}
-		return yaml.Unmarshal(text, &head) == nil && head.Kind == o.Kind && alikeNames(head.Metadata.Name, o)
+		return yaml.Unmarshal(text, &head) == nil && head.Kind == o.Kind && similarNames(head.Metadata.Name, o)
 	}
 	t := p.Target
-	named := bound.Whole(t.Name)(o.Name) || t.Name != "" && alikeNames(t.Name, o)
+	named := bound.Whole(t.Name)(o.Name) || t.Name != "" && similarNames(t.Name, o)
 	return named && bound.Whole(t.Kind)(o.Kind) && bound.Whole(t.Group)(o.Group()) && (bound.Whole(t.Namespace)(o.Namespace) || o.NoNamespace()) &&
 		selects(t.LabelSelector, o, "labels") && selects(t.AnnotationSelector, o, "annotations")
 }
 
-// alikeNames reports whether a name is that of an object, or was before a prefix or suffix was added.
-func alikeNames(name string, o *manifest.Object) bool {
+// similarNames reports whether a name is that of an object, or was before a prefix or suffix was added.
+func similarNames(name string, o *manifest.Object) bool {
 	return name == o.Name || name != "" && name == o.WrittenName()
 }
 

@@ -214,7 +214,7 @@ func (b *builder) withdraw(by string, keep *manifest.Object) {
 // not affected and is built. A node that is there for references only is better than no node. abandon reports whether the input
 // is about any of them.
 func (b *builder) abandon(c *closure) (lost bool) {
-	b.spare(c)
+	b.keepWritten(c)
 	for i, n := range b.plan.nodes {
 		if b.abandoned[n] || !c.files[n.file] {
 			continue
@@ -235,9 +235,9 @@ func (b *builder) abandon(c *closure) (lost bool) {
 	return lost
 }
 
-// lose claims the files of a Kustomization that cannot be built, as far as its path shows them. It reports whether
+// claimUnbuilt claims the files of a Kustomization that cannot be built, as far as its path shows them. It reports whether
 // the input is about any of them.
-func (b *builder) lose(o *manifest.Object) bool {
+func (b *builder) claimUnbuilt(o *manifest.Object) bool {
 	path := manifest.At[string](o.Content, "spec", "path")
 	real := ""
 	if path != "" && b.plan.known {

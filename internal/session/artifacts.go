@@ -35,7 +35,7 @@ func (w *Worker) Artifacts(o *StoreOptions) (*store.Store, error) {
 		return nil, err
 	}
 	if !o.Own {
-		if err := refuseBrought(o.Dir); err != nil {
+		if err := refuseTracked(o.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -113,9 +113,9 @@ func Writable(st *store.Store) error {
 	return nil
 }
 
-// refuseBrought returns an error if the records of an artifacts directory came with the checkout. Charts are not fetched again
+// refuseTracked returns an error if the records of an artifacts directory came with the checkout. Charts are not fetched again
 // if a record of them exists: a committer could replace a published chart with their own.
-func refuseBrought(dir string) error {
+func refuseTracked(dir string) error {
 	tracked, err := git.Tracked(filepath.Join(dir, ".helmsrc"))
 	if err != nil {
 		return &exit.UsageError{

@@ -160,7 +160,7 @@ func (f *Following) read(ctx context.Context, r *load.Reading) (*load.Input, err
 	}
 	in, err := r.Input(ctx, f.c, rendered)
 	if err == nil {
-		in.Brought = f.failed
+		in.Required = f.failed
 	}
 	return in, err
 }

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,25 +16,32 @@ import (
 // vagueNames are words that names of functions, types, fields and variables must not contain, with replacements: the words of
 // Go, Helm, Flux or OCI.
 var vagueNames = map[string]string{
-	"ahead":  "buffered, started",
-	"aside":  "referenceOnly, suspended",
-	"away":   "elsewhere, outside",
-	"book":   "records",
-	"clue":   "hint",
-	"hear":   "collect",
-	"maker":  "generator",
-	"pick":   "choose, resolved",
-	"place":  "path, position, location",
-	"settle": "resolve, finish",
-	"tell":   "report, warn",
-	"teller": "warner",
-	"waits":  "waiting, delays",
+	"ahead":    "buffered, started",
+	"alike":    "equal, similar",
+	"aside":    "referenceOnly, suspended",
+	"away":     "elsewhere, outside",
+	"book":     "records",
+	"brought":  "tracked, downloaded",
+	"clue":     "hint",
+	"hear":     "collect",
+	"maker":    "generator",
+	"pick":     "choose, resolved",
+	"place":    "path, position, location",
+	"settle":   "resolve, finish",
+	"spare":    "keep, forget",
+	"spared":   "kept",
+	"stumble":  "misreading",
+	"stumbled": "misread",
+	"tell":     "report, warn",
+	"teller":   "warner",
+	"waits":    "waiting, delays",
 }
 
 // vagueName are such words as whole names.
 var vagueName = map[string]string{
 	"wayBack": "dependencyPath",
 	"isHome":  "isOwnRepository",
+	"lose":    "claim",
 	"promise": "the generated thing",
 	"words":   "text, fields",
 }
@@ -62,6 +70,9 @@ func TestNames(t *testing.T) {
 		f, err := parser.ParseFile(fset, file, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if instead := insteadOf(strings.TrimSuffix(path.Base(file), ".go")); instead != "" {
+			t.Errorf("%s: call the file %s", file, instead)
 		}
 		for _, name := range declaredNames(f) {
 			declared++

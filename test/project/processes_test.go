@@ -36,7 +36,7 @@ var opens = map[string][]string{
 	"internal/fetch/git/store.go":  {"writeIndex"},
 	"internal/file/file.go":        {"OpenRoot", "ReadDir", "Read", "Open"},
 	"internal/helm/helm.go":        {"Template"},
-	"internal/rewrite/one.go":      {"beside", "exclusive"},
+	"internal/rewrite/write.go":    {"beside", "exclusive"},
 }
 
 // opening holds the functions of the standard library that open a file by its path. Those of an os.Root stay below it.

@@ -132,5 +132,5 @@ func (l *Reader) reportRendered(in *Input) {
 		reported = append(reported, f.AsWarning())
 	}
 	reported = slices.DeleteFunc(reported, func(f finding.Finding) bool { return l.Console.Silenced(&in.Ignores, f) })
-	l.Console.ReportAlike(finding.Fold(reported), console.Presentation{Placed: true, Brief: true})
+	l.Console.ReportByCause(finding.Fold(reported), console.Presentation{Placed: true, Brief: true})
 }

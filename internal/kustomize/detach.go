@@ -7,20 +7,20 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// spared holds fields that were removed from an object while a patch is merged with it. kustomize visits each field of an object
+// detached holds fields that were removed from an object while a patch is merged with it. kustomize visits each field of an object
 // for every patch, and parses each plain text as YAML 1.1: with long values that is most of the work.
-type spared struct{ mappings []sparedMapping }
+type detached struct{ mappings []detachedMapping }
 
-type sparedMapping struct {
+type detachedMapping struct {
 	node  *yaml.Node
 	was   []*yaml.Node        // its keys and values
 	taken map[*yaml.Node]bool // keys
 }
 
-// spare removes fields from an object that a patch does not name and a merge does not change: scalars, and mappings of only such
+// detach removes fields from an object that a patch does not name and a merge does not change: scalars, and mappings of only such
 // fields. Nulls and lists stay. Identities stay too: the caller reads them, and may set them.
-func spare(object, patch *yaml.Node) *spared {
-	s := &spared{}
+func detach(object, patch *yaml.Node) *detached {
+	s := &detached{}
 	if object.Kind == yaml.MappingNode && patch.Kind == yaml.MappingNode && !hasDirective(patch) {
 		s.take(object, patch, "apiVersion", "kind", "metadata")
 	}
@@ -28,8 +28,8 @@ func spare(object, patch *yaml.Node) *spared {
 }
 
 // take removes fields from a mapping; patch is nil if the patch does not name it. It reports whether the mapping is empty now.
-func (s *spared) take(object, patch *yaml.Node, except ...string) bool {
-	m := sparedMapping{node: object, was: object.Content, taken: map[*yaml.Node]bool{}}
+func (s *detached) take(object, patch *yaml.Node, except ...string) bool {
+	m := detachedMapping{node: object, was: object.Content, taken: map[*yaml.Node]bool{}}
 	var left []*yaml.Node
 	for i := 0; i+1 < len(m.was); i += 2 {
 		key, value := m.was[i], m.was[i+1]
@@ -46,7 +46,7 @@ func (s *spared) take(object, patch *yaml.Node, except ...string) bool {
 	return len(left) == 0
 }
 
-func (s *spared) takes(key, value, patch *yaml.Node, except []string) bool {
+func (s *detached) takes(key, value, patch *yaml.Node, except []string) bool {
 	if key.Kind != yaml.ScalarNode || slices.Contains(except, key.Value) {
 		return false
 	}
@@ -61,7 +61,7 @@ func (s *spared) takes(key, value, patch *yaml.Node, except []string) bool {
 }
 
 // restore restores the removed fields at their places after the merge.
-func (s *spared) restore() {
+func (s *detached) restore() {
 	for _, m := range s.mappings {
 		values := make(map[*yaml.Node]*yaml.Node, len(m.node.Content)/2)
 		for i := 0; i+1 < len(m.node.Content); i += 2 {

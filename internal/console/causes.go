@@ -7,8 +7,8 @@ import (
 	"github.com/helmsrc/helmsrc/internal/finding"
 )
 
-// MaxAlike is the largest number of findings of one cause that are printed one by one.
-const MaxAlike = 3
+// MaxOfCause is the largest number of findings of one cause that are printed one by one.
+const MaxOfCause = 3
 
 // cause is equal for findings that report the same problem of different objects.
 type cause struct {
@@ -18,37 +18,37 @@ type cause struct {
 	pos                finding.Pos // set for findings that share a place
 }
 
-// ReportAlike prints findings in their order. Findings of one cause are printed once if there are more than MaxAlike of them,
+// ReportByCause prints findings in their order. Findings of one cause are printed once if there are more than MaxOfCause of them,
 // or if they are at one place, as a mistake of a patch is. That line names the first object, a few further objects, and
 // everything that the findings block. The reports contain all of them.
-func (c *Console) ReportAlike(found []finding.Finding, t Presentation) {
-	alike := map[cause][]*finding.Finding{}
+func (c *Console) ReportByCause(found []finding.Finding, t Presentation) {
+	byCause := map[cause][]*finding.Finding{}
 	for i, f := range found {
-		alike[causeOf(f)] = append(alike[causeOf(f)], &found[i])
+		byCause[causeOf(f)] = append(byCause[causeOf(f)], &found[i])
 		if f.Pos.Line > 0 {
-			alike[placedCause(f)] = append(alike[placedCause(f)], &found[i])
+			byCause[placedCause(f)] = append(byCause[placedCause(f)], &found[i])
 		}
 	}
 	reported := map[cause]bool{}
 	for _, f := range found {
 		of, least := placedCause(f), 1
-		if len(alike[of]) < 2 {
-			of, least = causeOf(f), MaxAlike
+		if len(byCause[of]) < 2 {
+			of, least = causeOf(f), MaxOfCause
 		}
 		if f.Code == finding.RemoteResource {
 			least = 1
 		}
 		t := t
 		t.At = SubjectOf(f)
-		many := len(alike[of]) > least && !c.options.JSON && f.Severity != finding.Note
+		many := len(byCause[of]) > least && !c.options.JSON && f.Severity != finding.Note
 		if many && reported[of] {
 			c.Keep(f)
 			continue
 		}
 		if many {
 			reported[of] = true
-			t.others = othersOf(alike[of])
-			for _, other := range alike[of][1:] {
+			t.others = othersOf(byCause[of])
+			for _, other := range byCause[of][1:] {
 				t.blocks = append(t.blocks, other.Blocks...)
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestInstead reads files with the texts of a context, under several names.
-func TestInstead(t *testing.T) {
+// TestWithTexts reads files with the texts of a context, under several names.
+func TestWithTexts(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func TestInstead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx := Instead(t.Context(), map[string][]byte{name: []byte("new")})
+	ctx := WithTexts(t.Context(), map[string][]byte{name: []byte("new")})
 	for n, want := range map[string]string{name: "new", filepath.Join(dir, ".", "x", "..", "a.yaml"): "new", other: "old"} {
 		if got, err := Read(ctx, n, 100); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", n, got, err)

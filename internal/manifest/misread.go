@@ -15,16 +15,16 @@ import (
 // maxAnchors is the limit of anchors that a hint considers.
 const maxAnchors = 16
 
-// stumble is a character with a meaning in YAML that its author did not intend.
-type stumble struct {
+// misreading is a character with a meaning in YAML that its author did not intend.
+type misreading struct {
 	line, column  int // in the document
 	message, hint string
 }
 
-// stumbled finds such a character on the line that cannot be parsed, or the quote that opens above it.
-func (d *document) stumbled(line int, msg string) (stumble, bool) {
+// misread finds such a character on the line that cannot be parsed, or the quote that opens above it.
+func (d *document) misread(line int, msg string) (misreading, bool) {
 	if len(d.text) > maxBisected {
-		return stumble{}, false
+		return misreading{}, false
 	}
 	if s, ok := d.openQuote(line, msg); ok {
 		return s, true
@@ -35,9 +35,9 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 	text := string(lineText(d.text, line))
 	key, value := keyAndValue(text)
 	if value == "" {
-		return stumble{}, false
+		return misreading{}, false
 	}
-	s := stumble{line: line, column: 1 + len([]rune(text[:len(text)-len(value)]))}
+	s := misreading{line: line, column: 1 + len([]rune(text[:len(text)-len(value)]))}
 	bare := withoutComment(value)
 	s.hint = "put the value in quotes: " + key + quotedValue(bare)
 	quotable := !concealsLine(d.text, line)
@@ -47,7 +47,7 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 	switch sign := value[0]; sign {
 	case '>', '|':
 		if blockHeader().MatchString(value) {
-			return stumble{}, false
+			return misreading{}, false
 		}
 		s.message = fmt.Sprintf("%c begins a block of text in YAML", sign)
 	case '@', '`', '%':
@@ -55,13 +55,13 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 	case '"', '\'':
 		length := edit.QuotedLength(bare, sign)
 		if length == len(bare) {
-			return stumble{}, false
+			return misreading{}, false
 		}
 		s.column += len([]rune(bare[:length]))
 		s.message, s.hint = "the value ends with its closing quote, and more text follows", "put all of the value in quotes, or none of it"
 	default:
 		if strings.ContainsRune("[{!&*?#,-]}", rune(sign)) || !strings.Contains(bare, ": ") {
-			return stumble{}, false
+			return misreading{}, false
 		}
 		s.message = "a colon before a space begins a value in YAML"
 	}
@@ -69,7 +69,7 @@ func (d *document) stumbled(line int, msg string) (stumble, bool) {
 }
 
 // unknownAlias explains an asterisk, in block or in flow style, that is not an alias of an anchor before it.
-func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
+func (d *document) unknownAlias(line int, msg string) (misreading, bool) {
 	text, start := string(lineText(d.text, line)), lineOffset(d.text, line-1)
 	for _, at := range aliasOf().FindAllStringSubmatchIndex(text, -1) {
 		alias, before := text[at[2]:at[3]], d.text[:start+at[2]]
@@ -77,7 +77,7 @@ func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
 		if msg != failure([]byte(alias), 1) || hasAnchor(before, name) {
 			continue
 		}
-		s := stumble{line: line, column: 1 + len([]rune(text[:at[2]])), message: "* begins an alias in YAML", hint: "put the value in quotes"}
+		s := misreading{line: line, column: 1 + len([]rune(text[:at[2]])), message: "* begins an alias in YAML", hint: "put the value in quotes"}
 		if concealsLine(d.text, line) {
 			return s, true
 		}
@@ -107,7 +107,7 @@ func (d *document) unknownAlias(line int, msg string) (stumble, bool) {
 		}
 		return s, true
 	}
-	return stumble{}, false
+	return misreading{}, false
 }
 
 // anchorsOf returns the first anchors of a text, without those on lines that may contain a password.
@@ -123,21 +123,21 @@ func anchorsOf(text []byte) []string {
 }
 
 // openQuote finds a quote that is not closed on its line, so that the text fails up to the line of the next quote.
-func (d *document) openQuote(line int, msg string) (stumble, bool) {
+func (d *document) openQuote(line int, msg string) (misreading, bool) {
 	unclosed := failure([]byte("\""), 1)
 	opens, closes := line, 0
 	if msg != unclosed {
 		if line == 1 || failure(d.text, line-1) != unclosed {
-			return stumble{}, false
+			return misreading{}, false
 		}
 		opens, closes = firstFailing(line-1, func(lines int) bool { return failure(d.text, lines) == unclosed }), line
 	}
 	text := string(lineText(d.text, opens))
 	at := unclosedQuote(text)
 	if at < 0 {
-		return stumble{}, false
+		return misreading{}, false
 	}
-	s := stumble{opens, 1 + len([]rune(text[:at])), "this quote opens here and is never closed", "close it at the end of its value"}
+	s := misreading{opens, 1 + len([]rune(text[:at])), "this quote opens here and is never closed", "close it at the end of its value"}
 	if closes > 0 {
 		s.hint += fmt.Sprintf("; the next such quote is on line %d", d.line+closes)
 	}
