@@ -55,6 +55,15 @@ const (
 	CompleteInput    = "follow the warnings above: name checkouts with --source, and put copies of remote resources into the repository"
 
 	OneCluster    = "name the directory of one cluster with -f"
+	OneDefinition = "remove one definition, or, if they belong to different clusters, " + OneCluster
+	AddFile       = "add the file that contains %s with -f"
+	NameFiles     = "name files with -f"
+	NameDirs      = "name directories with -f"
+	NameRelease   = "name one of them: helmsrc values -f FILE NAMESPACE/NAME"
+	NotNamed      = "the file is not among the named files: name it with -f"
+	PipeURL       = "a URL cannot be read: download it and name the file, or pipe it into -f -"
+	RootOfPath    = "spec.path begins at the root of the repository: the nearest directory with a .git above the one given with -f, else that one"
+	Root          = "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
 	ChooseCluster = "use different names for the policies of the clusters, or select a cluster with --cluster"
 	AllowEmpty    = "--allow-empty accepts an input without any"
 	NoDoubleStar  = "%s: ** is not supported: name the directory and use --recursive"

@@ -163,7 +163,7 @@ func (b *base) options(o *session.Options, against string) (*load.Options, error
 	}
 	for _, name := range given.Names {
 		if name == "-" {
-			return nil, &exit.UsageError{Option: "against", Err: errors.New("standard input has no earlier state"), Advice: "name files with -f"}
+			return nil, &exit.UsageError{Option: "against", Err: errors.New("standard input has no earlier state"), Advice: finding.NameFiles}
 		}
 		at, ok := b.locate(name)
 		if !ok {

@@ -145,7 +145,7 @@ func (w Work) oneRelease(in *load.Input) (*admission.Admitted, error) {
 		}
 		return nil, &exit.UsageError{
 			Err:    fmt.Errorf("%d HelmReleases are selected: %s", len(releases), console.Few(names)),
-			Advice: "name one of them: helmsrc values -f FILE NAMESPACE/NAME",
+			Advice: finding.NameRelease,
 		}
 	}
 	adm, err := in.Inventory.Admit(releases[0])

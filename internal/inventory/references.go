@@ -96,7 +96,7 @@ func closedGate(namespace, name string) error {
 	return &finding.Problem{
 		Code: finding.ForbiddenReference, Field: []any{"spec", "chartRef", "kind"},
 		Text: fmt.Sprintf("can't access '%s/%s/%s', %[1]s feature gate is disabled", externalArtifact, namespace, name),
-		Advice: "no ArtifactGenerator in the input creates it: add the file that contains one with -f, or replace it by a directory with " +
+		Advice: "no ArtifactGenerator in the input creates it: " + fmt.Sprintf(finding.AddFile, "one") + ", or replace it by a directory with " +
 			finding.StandIn(externalArtifact, namespace, name),
 	}
 }

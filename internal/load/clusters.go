@@ -13,6 +13,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/fetch/git"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/render"
 )
 
@@ -104,7 +105,7 @@ func (l *Reader) Since(ctx context.Context, o *Options, revision string) (bool, 
 		return true, nil
 	}
 	if len(o.Names) == 0 || slices.Contains(o.Names, "-") {
-		return false, wrong(errors.New("it selects the files"), "name directories with -f")
+		return false, wrong(errors.New("it selects the files"), finding.NameDirs)
 	}
 	top, ok := git.Top(o.Names[0])
 	if !ok {

@@ -65,7 +65,7 @@ func (e *DuplicateError) Hint() string {
 	if len(slices.Compact(slices.Clone(e.built))) < 2 {
 		return e.last.PartHint()
 	}
-	return "remove one definition, or, if they belong to different clusters, name the directory of one cluster with -f"
+	return finding.OneDefinition
 }
 
 // Excerpt returns the line with the name of the last definition.
@@ -145,7 +145,7 @@ func (e *NotFoundError) Elsewhere() string {
 
 // Hint reports where a similar object was seen, or else which file to add.
 func (e *NotFoundError) Hint() string {
-	return cmp.Or(e.Elsewhere(), "add the file that contains "+e.Kind+" "+e.Namespace+"/"+e.Name+" with -f")
+	return cmp.Or(e.Elsewhere(), fmt.Sprintf(finding.AddFile, e.Kind+" "+e.Namespace+"/"+e.Name))
 }
 
 // SecretError reports a Secret or ConfigMap that the API server would refuse. It names keys, never values.

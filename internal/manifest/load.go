@@ -116,7 +116,7 @@ func (l *loader) argument(name string) {
 		return
 	} else if scheme, _, ok := strings.Cut(name, "://"); ok && scheme != "" {
 		// The URL itself may contain a password and is not printed.
-		l.fail(errors.New("a URL cannot be read: download it and name the file, or pipe it into -f -"))
+		l.fail(errors.New(finding.PipeURL))
 		return
 	} else if !strings.ContainsAny(name, "*?[") {
 		l.fail(err)

@@ -23,7 +23,7 @@ func (b *builder) kustomization(o *manifest.Object) {
 			if first.Pos != o.Pos && !sameSpec(first, o) {
 				b.errs = append(b.errs, &finding.Problem{
 					Text:   fmt.Sprintf("Kustomization %s is defined 2 times: %s and %s", key, first.Pos, o.Pos),
-					Advice: "remove one definition, or, if they belong to different clusters, name the directory of one cluster with -f",
+					Advice: finding.OneDefinition,
 				})
 			}
 			return

@@ -206,7 +206,7 @@ func (f *flux) pathError(err error) error {
 	}
 	return &finding.Problem{
 		Text:   fmt.Sprintf("kustomization path not found: stat %s: no such file or directory", strings.TrimSuffix(path, "/")),
-		Advice: "spec.path begins at the root of the repository: the nearest directory with a .git above the one given with -f, else that one",
+		Advice: finding.RootOfPath,
 	}
 }
 

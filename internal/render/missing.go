@@ -34,7 +34,7 @@ func (b *builder) missing(f *flux, ref kustomizev1.SubstituteReference, d *datum
 		m.reason = generator + " creates it, in the cluster only"
 		m.hint = generator + " makes " + name + " in the cluster only: " + set
 	default:
-		m.hint = "add the file that contains " + name + " with -f, or " + set
+		m.hint = fmt.Sprintf(finding.AddFile, name) + ", or " + set
 	}
 	m.text = fmt.Sprintf("substitute from '%s/%s' error: %v", ref.Kind, ref.Name, err)
 	return m

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/file"
+	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/tree"
@@ -74,9 +75,7 @@ type outsideError struct{}
 func (e *outsideError) Error() string { return "leads out of the repository" }
 
 // Hint explains where a repository begins.
-func (e *outsideError) Hint() string {
-	return "a repository begins at the nearest directory with a .git above the one given with -f, else at that one"
-}
+func (e *outsideError) Hint() string { return finding.Root }
 
 func (r *repository) isDir(path string) (bool, error) {
 	if r.view.in(path) {

@@ -3,6 +3,7 @@ package update
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -104,7 +105,7 @@ func (u *Update) scalar(r *reconcile.Result, from, to string, fields ...any) (*p
 	}
 	file := u.found.File(pos.File)
 	if file == nil {
-		u.refused(c, fmt.Errorf("the file is not among the named files: name it with -f"))
+		u.refused(c, errors.New(finding.NotNamed))
 		return nil, nil
 	}
 	p := u.parse(file)

@@ -67,7 +67,7 @@ func TestSizeOfCommands(t *testing.T) {
 }
 
 // namesFlag matches a flag in a text, but not the dashes of a sentence or of a PEM block.
-var namesFlag = regexp.MustCompile(`(^|[^-\w])--[a-z]`)
+var namesFlag = regexp.MustCompile(`(^|[^-\w])--[a-z]|(^|\s)-[dfoR](\s|$|,)`)
 
 // ofOthers matches a flag of another program.
 var ofOthers = regexp.MustCompile(`(git|gpg|helm|cosign|kustomize)( [a-z-]+)* --[a-z]|--enable-helm|Use --debug flag`)
