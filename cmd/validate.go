@@ -72,6 +72,7 @@ given as arguments need not contain Flux objects.`,
 	c.Flags().BoolVar(&fix, "fix", false, "edit the files, in place, where a mistake has exactly one remedy")
 	c.Flags().BoolVar(&judged.Strict, "strict", false, "fail on warnings; also warn about charts that follow every version, and comments that silence nothing")
 	c.RunE = a.runner(func(ctx context.Context, args []string) (int, error) {
+		a.worker.Purpose.Judges = true
 		if err := reports.check(format.format != "text"); err != nil {
 			return exit.Usage, err
 		}

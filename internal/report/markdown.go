@@ -68,9 +68,9 @@ func sums(run *Run) string {
 
 const findingHeader = "| | Code | Where | What |\n|---|---|---|---|\n"
 
-// called returns the word for a state on a page: validate calls objects valid or invalid, as they are not applied.
+// called returns the word for a state on a page.
 func (r *Run) called(state string) string {
-	if r.Command == "validate" {
+	if r.Validates {
 		switch state {
 		case StateReady:
 			return "valid"

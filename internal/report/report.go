@@ -31,6 +31,7 @@ type Run struct {
 	Objects          []Object
 	Count            map[string]int // objects by state; failed ones need not be among Objects
 	Broken           bool           // it failed before the first object
+	Validates        bool           // objects are valid or invalid, as they are not applied
 	Plan             *plan.Plan     // nil unless the run made one
 	Outline          []*outline.Node
 	Outdated         []Outdated // charts with newer versions, if the run lists them

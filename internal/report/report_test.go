@@ -24,16 +24,16 @@ const hostile = "a\r\n::error::x\n##[error]y\x1b[31m|`<b>&]]>%0A\u0000\uFFFF\xff
 
 func runs() map[string]*Run {
 	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
-	many := &Run{Command: "validate", Started: started}
+	many := &Run{Command: "validate", Validates: true, Started: started}
 	for i := range maxFindings + 7 {
 		many.Findings = append(many.Findings, finding.Finding{
 			Code: "HS001", Severity: finding.Error, Pos: manifest.Pos{File: "a.yaml", Line: i + 1, Column: 1}, Message: "m", Line: "x",
 		})
 	}
 	return map[string]*Run{
-		"empty": {Command: "validate", Started: started},
+		"empty": {Command: "validate", Validates: true, Started: started},
 		"silenced": {
-			Command: "validate", Started: started, ListSilenced: true,
+			Command: "validate", Validates: true, Started: started, ListSilenced: true,
 			Findings: []finding.Finding{{Code: finding.ShortInterval, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 1}, Line: "x", Message: "reported"}},
 			Silenced: []finding.Finding{
 				{Code: finding.ShortInterval, Severity: finding.Warning, Pos: manifest.Pos{File: "a.yaml", Line: 1}, Line: "x", Message: "quiet", Reason: hostile},

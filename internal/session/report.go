@@ -106,7 +106,7 @@ func (w *Worker) Conceal(o *report.Object) {
 // once.
 func (w *Worker) Report(objects []report.Object) *report.Run {
 	reported, silenced := w.Console.Findings()
-	run := &report.Run{Findings: reported, Silenced: silenced, Objects: objects, Count: map[string]int{}}
+	run := &report.Run{Findings: reported, Silenced: silenced, Objects: objects, Count: map[string]int{}, Validates: w.Purpose.Judges}
 	first := firstErrors(run.Findings)
 	type failure struct{ kind, namespace, name, message string }
 	failed := map[failure]bool{}

@@ -38,6 +38,7 @@ type Purpose struct {
 	Lists    bool // it lists published versions
 	Verifies bool // signatures
 	Foresees bool // the command prints successes itself
+	Judges   bool // it validates objects, and does not reconcile them
 	Edits    bool // the command prints its own last line
 }
 
