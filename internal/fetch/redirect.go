@@ -44,10 +44,11 @@ func Redirect(answer *http.Response, from *url.URL) (*url.URL, error) {
 func ShownURL(u *url.URL) string { return u.Scheme + "://" + u.Host + u.EscapedPath() }
 
 // Follow sends a request, follows redirects, and returns the first other answer with its URL. From the first redirect to another
-// host than the origin on, the context is [auth.Foreign].
+// host than the origin on, the context is [auth.Foreign]; without an origin, send decides about that.
 func Follow(ctx context.Context, origin, from *url.URL, send func(context.Context, *url.URL) (*http.Response, error)) (*http.Response, *url.URL, error) {
-	at := from
-	for range MaxRedirects + 1 {
+	at, seen := from, map[string]bool{}
+	for {
+		seen[at.String()] = true
 		answer, err := send(ctx, at)
 		if err != nil {
 			return nil, nil, err
@@ -57,15 +58,18 @@ func Follow(ctx context.Context, origin, from *url.URL, send func(context.Contex
 			return answer, at, nil
 		}
 		_ = Snippet(answer)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, nil, err
-		}
-		if !auth.SameOrigin(next, origin) {
+		case len(seen) > MaxRedirects:
+			return nil, nil, NewRequestError(ctx, ShownURL(from), fmt.Errorf("stopped after %d redirects", MaxRedirects))
+		case seen[next.String()]:
+			return nil, nil, NewRequestError(ctx, ShownURL(from), fmt.Errorf("redirect loop: back to %s", ShownURL(next)))
+		case origin != nil && !auth.SameOrigin(next, origin):
 			ctx = auth.Foreign(ctx)
 		}
 		at = next
 	}
-	return nil, nil, NewRequestError(ctx, ShownURL(from), fmt.Errorf("stopped after %d redirects", MaxRedirects))
 }
 
 // SameSite reports whether credentials that were meant for one URL may follow a redirect to another one, as net/http

@@ -56,15 +56,14 @@ func judge(err error) (transient, login bool) {
 
 // failed describes a failure. Requests are signed in their URLs and headers, and servers often quote them.
 func (b *bucket) failed(ctx context.Context, what string, err error) error {
-	var own *Error
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*Error](err); ok {
 		return own
 	}
 	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), context.Canceled) {
 		err = fetch.EndOf(ctx)
 	}
-	var cloud *auth.CloudError
-	if errors.As(err, &cloud) {
+	cloud, ok := errors.AsType[*auth.CloudError](err)
+	if ok {
 		err = cloud // the request around it was not sent
 	} else {
 		err = auth.RedactURLError(err)

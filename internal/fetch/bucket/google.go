@@ -108,8 +108,7 @@ func (t *googleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *googleStore) exists(ctx context.Context) (bool, error) {
 	var bucket struct{}
 	err := s.resource(ctx, s.home, url.Values{"fields": {"name"}}, &bucket)
-	var answer *objectError
-	if errors.As(err, &answer) && answer.status == http.StatusNotFound {
+	if answer, ok := errors.AsType[*objectError](err); ok && answer.status == http.StatusNotFound {
 		return false, nil
 	}
 	return err == nil, err
@@ -171,8 +170,7 @@ func (s *googleStore) tag(ctx context.Context, at *url.URL, generation int64) (s
 
 // missingObject is for requests about an object: there a 404 reports that it is gone.
 func missingObject(err error) error {
-	var answer *objectError
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*objectError](err); ok {
 		answer.missing = answer.status == http.StatusNotFound
 	}
 	return err

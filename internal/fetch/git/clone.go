@@ -181,8 +181,7 @@ func (c *clone) fetchObjects(ctx context.Context, remote *gitRemote, store *gitS
 		q, partial = packRequest{wants: target.wants}, false
 	}
 	err := store.fetch(ctx, remote, q)
-	var complaint *remoteError
-	if errors.As(err, &complaint) && target.Object == target.Commit && c.options.Ref.Commit != "" {
+	if complaint, ok := errors.AsType[*remoteError](err); ok && target.Object == target.Commit && c.options.Ref.Commit != "" {
 		return noRef("", "unable to resolve commit object for '%s': %v", target.Commit, complaint)
 	}
 	if err != nil || !partial {

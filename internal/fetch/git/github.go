@@ -115,8 +115,7 @@ func (g *githubExchange) token(ctx context.Context) (string, error) {
 func (g *githubExchange) find(ctx context.Context) (string, error) {
 	var answer struct{ ID int64 }
 	err := g.ask(ctx, http.MethodGet, g.app.API.JoinPath("orgs", g.app.Owner, "installation"), &answer)
-	var status *fetch.StatusError
-	if errors.As(err, &status) && status.Code == http.StatusNotFound {
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok && status.Code == http.StatusNotFound {
 		err = g.ask(ctx, http.MethodGet, g.app.API.JoinPath("users", g.app.Owner, "installation"), &answer)
 	}
 	return strconv.FormatInt(answer.ID, 10), err

@@ -59,8 +59,7 @@ func (c *clone) resolveAny(ctx context.Context, remote *gitRemote, name string) 
 			continue
 		}
 		t, err := named(ctx, remote, full)
-		var missing *refError
-		if errors.As(err, &missing) && missing.absent {
+		if missing, ok := errors.AsType[*refError](err); ok && missing.absent {
 			continue
 		}
 		if t != nil {

@@ -95,8 +95,7 @@ func FailedBefore(err error) []error {
 // TryNextURL reports whether the next URL of an archive is tried after this failure: one of the network, 404, 410 or
 // 5xx.
 func TryNextURL(err error) bool {
-	var status *fetch.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 		return status.Code == http.StatusNotFound || status.Code == http.StatusGone || status.Code >= 500
 	}
 	return fetch.Transient(err)

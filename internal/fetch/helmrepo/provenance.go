@@ -40,8 +40,7 @@ func (h *Repository) Provenance(ctx context.Context, c resolve.Candidate, dst fe
 // absent reports whether every server answered that there is no such file. A server that could not be reached may have
 // it.
 func absent(err error) bool {
-	var several urlsError
-	if errors.As(err, &several) {
+	if several, ok := errors.AsType[urlsError](err); ok {
 		return !slices.ContainsFunc(several, func(err error) bool { return !absent(err) })
 	}
 	var status *fetch.StatusError

@@ -5,7 +5,6 @@ package helmrepo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -82,40 +81,26 @@ type exchange struct {
 // get requests u and follows redirects. The answer's status is 200, and its body has to be closed. If the file still has the
 // known tag, the error is ErrNotModified.
 func (x *exchange) get(ctx context.Context, u *url.URL) (*http.Response, error) {
-	seen := map[string]bool{}
-	for at := u; ; {
-		seen[at.String()] = true
-		first := len(seen) == 1
-		answer, err := x.send(ctx, at, first)
-		if err != nil {
-			return nil, err
-		}
-		if answer.StatusCode == http.StatusOK {
-			if first {
-				x.tag = tagOf(answer)
-			}
-			return answer, nil
-		}
-		_ = fetch.Snippet(answer)
-		if answer.StatusCode == http.StatusNotModified && first && x.known != "" {
-			return nil, ErrNotModified
-		}
-		next, err := fetch.Redirect(answer, at)
-		switch {
-		case next == nil && err == nil:
-			return nil, x.statusError(answer, u, at)
-		case err != nil:
-			return nil, err
-		case len(seen) > fetch.MaxRedirects:
-			return nil, fetch.NewRequestError(ctx, u.String(), fmt.Errorf("stopped after %d redirects", fetch.MaxRedirects))
-		case seen[next.String()]:
-			return nil, fetch.NewRequestError(ctx, u.String(), fmt.Errorf("redirect loop: back to %s", auth.RedactURL(next.String())))
-		}
-		if !fetch.SameSite(u, next) {
+	foreign := false
+	answer, at, err := fetch.Follow(ctx, nil, u, func(ctx context.Context, at *url.URL) (*http.Response, error) {
+		if foreign = foreign || !fetch.SameSite(u, at); foreign {
 			ctx = auth.Foreign(ctx)
 		}
-		at = next
+		return x.send(ctx, at, at == u)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.StatusCode == http.StatusOK:
+		if at == u {
+			x.tag = tagOf(answer)
+		}
+		return answer, nil
+	case answer.StatusCode == http.StatusNotModified && at == u && x.known != "":
+		_ = fetch.Snippet(answer)
+		return nil, ErrNotModified
 	}
+	return nil, x.statusError(answer, u, at)
 }
 
 // A Tag is the name that a server gives to the version of a file: an entity tag of HTTP, strong or weak, or the time of the
