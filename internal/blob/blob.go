@@ -112,8 +112,7 @@ func (p *Pool) Get(ctx context.Context, key Key, limit int64, get Get) (*Blob, e
 var errGivenUp = errors.New("given up")
 
 func unwrapGivenUp(err error) error {
-	var g *givenUp
-	if errors.As(err, &g) {
+	if g, ok := errors.AsType[*givenUp](err); ok {
 		return g.err
 	}
 	return err

@@ -41,8 +41,7 @@ func (f *File) Write(b []byte) (int, error) {
 
 // withoutName removes the name of a temporary file from an error: it differs in every run.
 func withoutName(err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("a temporary file: %w", failed.Err)
 	}
 	return err

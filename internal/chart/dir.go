@@ -161,8 +161,7 @@ func (w *walker) load(root *os.Root, at, name, real string, mode fs.FileMode) er
 		return fmt.Errorf("cannot load irregular file %s as it has file mode type bits set", printable(name))
 	}
 	data, err := readRegular(root, at, w.reading.limits.File)
-	var size tooLarge
-	if errors.As(err, &size) {
+	if size, ok := errors.AsType[tooLarge](err); ok {
 		return fmt.Errorf("cannot load file %s as file size (%d) exceeds limit (%d)", printable(name), int64(size), w.reading.limits.File)
 	}
 	if err != nil {

@@ -222,23 +222,21 @@ func (p *reconciliation) checkStorage() error {
 	p.prev.Disappeared = true
 	p.fingerprint = ""
 	p.status.artifact = nil
-	var altered *store.AlteredError
-	if errors.As(err, &altered) {
-		p.out.Events = append(p.out.Events, status.Altered(altered.Err))
-		if p.r.o.Until == Fetch {
-			if err := p.r.store.Remove(artifact.Path); err != nil {
-				p.debugf("remove altered artifact: %v", err)
-			}
+	altered, ok := errors.AsType[*store.AlteredError](err)
+	if !ok {
+		p.debugf("stored artifact is not used: %v", err)
+		return nil
+	}
+	p.out.Events = append(p.out.Events, status.Altered(altered.Err))
+	if !p.choosing() {
+		if err := p.r.store.Remove(artifact.Path); err != nil {
+			p.debugf("remove altered artifact: %v", err)
 		}
 	}
-	if altered == nil {
-		p.debugf("stored artifact is not used: %v", err)
-	} else if !p.r.o.Verify {
-		p.warnAs(finding.OddStorage, "the stored artifact was altered and is not used: %v", altered.Err)
-	}
-	if altered != nil && p.r.o.Verify {
+	if p.r.o.Verify {
 		return status.ReadOperationFailed.Wrap(alteredArtifact(artifact.Path, altered.Err))
 	}
+	p.warnAs(finding.OddStorage, "the stored artifact was altered and is not used: %v", altered.Err)
 	return nil
 }
 

@@ -86,8 +86,7 @@ func (w *Worker) checkouts(in *load.Input, r Replaced, said map[string]bool) {
 }
 
 func sourceError(s load.Source, err error, advice string) error {
-	var usage *exit.UsageError
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[*exit.UsageError](err); ok {
 		return err
 	}
 	return &exit.UsageError{Option: "source", Value: s.Text + "=" + s.Dir, Err: err, Advice: advice}

@@ -46,8 +46,7 @@ func (s *Store) Create(key Key) (*Pending, error) {
 	}
 	temp := path.Join(key.dir(), tempPrefix+rand.Text())
 	f, err := createIn(v, temp)
-	var dirError *DirectoryError
-	if errors.As(err, &dirError) {
+	if _, ok := errors.AsType[*DirectoryError](err); ok {
 		return nil, err
 	}
 	if err != nil {

@@ -54,8 +54,7 @@ func (s *Store) Verify(artifact, want string) error {
 }
 
 func malformedDigest(value string, err error) error {
-	var malformed *digest.MalformedError
-	if errors.As(err, &malformed) {
+	if malformed, ok := errors.AsType[*digest.MalformedError](err); ok {
 		return fmt.Errorf("failed to parse artifact digest '%s': %s", value, malformed.Reason)
 	}
 	return fmt.Errorf("failed to parse artifact digest '%s': %w", value, err)

@@ -139,8 +139,7 @@ func modeOf(dir string) fs.FileMode {
 func (v *view) at(name string, f func(dir *os.Root, base string) error) error {
 	return v.in(path.Dir(name), func(dir *os.Root) error {
 		err := f(dir, path.Base(name))
-		var pathError *fs.PathError
-		if errors.As(err, &pathError) {
+		if pathError, ok := errors.AsType[*fs.PathError](err); ok {
 			pathError.Path = name
 		}
 		return err

@@ -129,8 +129,7 @@ func certified(b *bundle.Bundle, r *sigstore.VerificationResult) *Signer {
 
 // refuseKeyless returns the library's reason as a refusal, in cosign's words if no identity matches.
 func refuseKeyless(b *bundle.Bundle, err error) error {
-	var identity *sigstore.ErrNoMatchingCertificateIdentity
-	if errors.As(err, &identity) {
+	if _, ok := errors.AsType[*sigstore.ErrNoMatchingCertificateIdentity](err); ok {
 		return refusal("", "none of the expected identities matched what was in the certificate%s", found(b))
 	}
 	hint := expiryHint(b)

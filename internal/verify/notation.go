@@ -227,8 +227,7 @@ func (n *notary) try(ctx context.Context, r *reader, subject ocispec.Descriptor,
 			break
 		}
 		signer, err := n.judge(ctx, r, subject, d)
-		var ignored *ignoredError
-		if errors.As(err, &ignored) {
+		if _, ok := errors.AsType[*ignoredError](err); ok {
 			return nil, nil
 		}
 		if err == nil {
