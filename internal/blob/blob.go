@@ -173,7 +173,7 @@ func (p *Pool) download(ctx context.Context, e *entry, limit int64, get Get) {
 // fill downloads into a file, and caches the bytes.
 func (p *Pool) fill(ctx context.Context, e *entry, file *File, limit int64, get Get) error {
 	sink := &fetch.WatchedSink{Sink: file}
-	listening := fetch.WithWarnings(ctx, func(warning error) { e.warnings = append(e.warnings, warning) })
+	listening := fetch.With(ctx, func(warning error) { e.warnings = append(e.warnings, warning) })
 	err := get(listening, sink, limit)
 	switch want := e.key.Digest; {
 	case sink.Err != nil:

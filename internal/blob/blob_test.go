@@ -55,7 +55,7 @@ func in(dir string) func() (*blob.File, error) {
 func TestGetOnce(t *testing.T) {
 	p := closed(t, blob.NewPool(0, nil, in(t.TempDir())))
 	var calls, warnings atomic.Int64
-	ctx := fetch.WithWarnings(t.Context(), func(error) { warnings.Add(1) })
+	ctx := fetch.With(t.Context(), func(error) { warnings.Add(1) })
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {

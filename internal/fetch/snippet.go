@@ -40,3 +40,15 @@ func Snippet(answer *http.Response) []byte {
 }
 
 const MaxHead = 64
+
+// A Prefix keeps the first bytes that are written to it, up to a limit.
+type Prefix struct {
+	Bytes []byte
+	Limit int
+}
+
+// Write implements io.Writer.
+func (p *Prefix) Write(b []byte) (int, error) {
+	p.Bytes = append(p.Bytes, b[:min(len(b), p.Limit-len(p.Bytes))]...)
+	return len(b), nil
+}

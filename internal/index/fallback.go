@@ -22,29 +22,10 @@ func (o *Offsets) judgeUncertain(r io.ReaderAt) error {
 			return err
 		}
 	}
-	if done, err := o.readAsJSON(r); done {
-		return err
-	}
 	o.layout = layout{whole: true}
 	parsed, err := parseIndex(io.NewSectionReader(r, 0, o.size))
 	o.parsed = parsed
 	return err
-}
-
-// readAsJSON reads JSON that Scan did not take for JSON because of all the white space in front of it.
-func (o *Offsets) readAsJSON(r io.ReaderAt) (done bool, err error) {
-	found, err := scanJSON(newWindow(io.NewSectionReader(r, 0, o.size), maxLine))
-	switch {
-	case err != nil:
-		return true, err
-	case found.whole:
-		return false, nil
-	case !found.apiVersion:
-		return true, errNoAPIVersion
-	}
-	o.layout = *found
-	o.sort()
-	return true, nil
 }
 
 // errNotAlone reports a region that cannot be read without the rest of the file.

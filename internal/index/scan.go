@@ -35,12 +35,11 @@ func scanIndex(w *window) (*Offsets, error) {
 }
 
 func scanWindow(w *window) (*layout, error) {
-	head, _ := w.Peek(w.Buffered())
-	if startsObject(head) {
+	if startsObject(w) {
 		return scanJSON(w)
 	}
 	s := newScanner()
-	if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+	if head, _ := w.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
 		n, _ := w.Discard(len(byteOrderMark))
 		w.at = int64(n)
 	}
@@ -50,9 +49,17 @@ func scanWindow(w *window) (*layout, error) {
 
 const byteOrderMark = "\xef\xbb\xbf"
 
-func startsObject(b []byte) bool {
-	b = bytes.TrimLeft(b, " \t\r\n")
-	return len(b) > 0 && b[0] == '{'
+// startsObject reports whether JSON begins after white space, of which the window has room for a megabyte.
+func startsObject(w *window) bool {
+	for n := 1; ; n++ {
+		head, err := w.Peek(n)
+		if err != nil {
+			return false
+		}
+		if c := head[n-1]; !bytes.ContainsRune([]byte(" \t\r\n"), rune(c)) {
+			return c == '{'
+		}
+	}
 }
 
 // scan reads lines to the end, or until the scanner needs no more.

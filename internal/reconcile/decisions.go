@@ -20,7 +20,7 @@ func (p *reconciliation) decisions(ctx context.Context) context.Context {
 	if !p.r.o.Decisions {
 		return ctx
 	}
-	ctx = fetch.WithDecisions(ctx, func(text string) { p.r.progress.Decided(p.adm, text) })
+	ctx = fetch.With(ctx, func(text string) { p.r.progress.Decided(p.adm, text) })
 	p.decideCredentials(ctx)
 	return ctx
 }

@@ -125,7 +125,7 @@ func (p *chartReconciliation) eachDependency(ctx context.Context, list []*depend
 // transfers do not make one useful number.
 func (p *chartReconciliation) sharedProgress(ctx context.Context) context.Context {
 	var mu sync.Mutex
-	return fetch.WithProgress(ctx, func(progress fetch.Progress) {
+	return fetch.With(ctx, func(progress fetch.Progress) {
 		if progress.Wait == 0 {
 			return
 		}

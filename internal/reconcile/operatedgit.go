@@ -75,11 +75,13 @@ func (p *chartReconciliation) warnIgnored(ctx context.Context, root *os.Root, di
 		return err
 	}
 	ignored := slices.DeleteFunc(files, func(name string) bool { return !rules.Ignored(path.Join(dir, name), false) })
-	switch count := len(ignored); {
-	case count == 1:
-		p.warnAt(finding.OperatorSetting, ignored[0]+" of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", "spec", "chart")
-	case count > 1:
-		p.warnAt(finding.OperatorSetting, fmt.Sprintf("%s and %d more of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", ignored[0], count-1), "spec", "chart")
+	if len(ignored) == 0 {
+		return nil
 	}
+	names := ignored[0]
+	if more := len(ignored) - 1; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	p.warnAt(finding.OperatorSetting, names+" of the chart would be left out in Flux 2, which reads .sourceignore and has defaults", "spec", "chart")
 	return nil
 }

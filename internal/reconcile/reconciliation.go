@@ -163,7 +163,7 @@ func (p *reconciliation) run(ctx context.Context) *Result {
 		return p.failed(err)
 	}
 	p.handleRequest()
-	ctx = fetch.WithProgress(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
+	ctx = fetch.With(ctx, func(progress fetch.Progress) { p.r.progress.Transferred(p.adm, progress) })
 	ctx = p.decisions(ctx)
 	err := p.perform(p.collectWarnings(ctx))
 	if err != nil && ctx.Err() != nil {

@@ -67,7 +67,7 @@ func (w *remarks) warnEach(code finding.Code, texts []string) {
 }
 
 func (w *remarks) collectWarnings(ctx context.Context) context.Context {
-	return fetch.WithWarnings(ctx, func(err error) {
+	return fetch.With(ctx, func(err error) {
 		if is[*auth.WithheldError](err) {
 			w.warnOnce([]Warning{{Code: finding.WithheldLogin, Text: err.Error(), Err: err}})
 			return

@@ -280,7 +280,7 @@ func TestGitPartialDownload(t *testing.T) {
 	commit(t, w.git, "third", map[string]string{"old": "small"})
 	read := func(o Options) (bytes int64) {
 		var last int64
-		ctx := fetch.WithProgress(t.Context(), func(p fetch.Progress) {
+		ctx := fetch.With(t.Context(), func(p fetch.Progress) {
 			if p.Read < last {
 				bytes += last
 			}

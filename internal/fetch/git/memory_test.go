@@ -27,7 +27,7 @@ func TestGitCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		var bytes, last int64
-		ctx := fetch.WithProgress(t.Context(), func(p fetch.Progress) {
+		ctx := fetch.With(t.Context(), func(p fetch.Progress) {
 			if p.Read < last {
 				bytes += last
 			}

@@ -1,8 +1,8 @@
 package git
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -125,14 +125,14 @@ func (s *gitStore) objectSize(pack *packfile.Scanner) (int64, error) {
 	if err := s.checkSize(h.Length); err != nil {
 		return 0, err
 	}
-	var start prefix
-	n, _, err := pack.NextObject(&start)
+	start := &fetch.Prefix{Limit: maxPrefix}
+	n, _, err := pack.NextObject(start)
 	if err != nil {
 		return 0, cutShort(err)
 	}
 	size := int64(0)
 	if h.Type.IsDelta() {
-		size = start.deltaTarget()
+		size = deltaTarget(start.Bytes)
 	}
 	if n != h.Length || size < 0 {
 		return 0, errBrokenPack
@@ -147,34 +147,17 @@ func (s *gitStore) checkSize(size int64) error {
 	return nil
 }
 
-// prefix keeps the first bytes written to it.
-type prefix struct{ bytes.Buffer }
-
 // maxPrefix is two numbers of ten digits of seven bits.
 const maxPrefix = 20
 
-func (p *prefix) Write(b []byte) (int, error) {
-	p.Buffer.Write(b[:min(len(b), maxPrefix-p.Len())])
-	return len(b), nil
-}
-
-// deltaTarget returns the second of the two numbers that a delta begins with, the size of its result, or -1.
-func (p *prefix) deltaTarget() int64 {
-	var value uint64
-	for range 2 {
-		value = 0
-		for shift := 0; ; shift += 7 {
-			b, err := p.ReadByte()
-			if err != nil || shift > 56 {
-				return -1
-			}
-			value |= uint64(b&0x7f) << shift
-			if b < 0x80 {
-				break
-			}
-		}
+// deltaTarget returns the second of the two numbers that a delta begins with, the size of its result, or a negative number.
+func deltaTarget(delta []byte) int64 {
+	_, n := binary.Uvarint(delta)
+	size, m := binary.Uvarint(delta[max(n, 0):])
+	if n <= 0 || m <= 0 {
+		return -1
 	}
-	return int64(value)
+	return int64(size)
 }
 
 // index computes the objects' hashes and puts pack and index where the storage finds them.

@@ -171,7 +171,7 @@ func TestArchiveDigest(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var warnings []string
-			ctx := fetch.WithWarnings(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
+			ctx := fetch.With(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
 			c := candidate("foo-1.0.0.tgz")
 			c.Digest = tt.digest
 			var dst fetchtest.Buffer
@@ -203,7 +203,7 @@ func TestArchiveWarnsOnce(t *testing.T) {
 	c := candidate("foo.tgz")
 	c.Digest = "bad"
 	warnings := 0
-	ctx := fetch.WithWarnings(t.Context(), func(error) { warnings++ })
+	ctx := fetch.With(t.Context(), func(error) { warnings++ })
 	if err := repository(w, t, "http://repo.test", nil, Options{}).Archive(ctx, c, new(fetchtest.Buffer), plenty); err != nil || warnings != 1 {
 		t.Errorf("%d warnings, %v", warnings, err)
 	}
@@ -277,7 +277,7 @@ func TestProgress(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	w.Serve(t, "repo.test:80", fetchtest.InTurn(fetchtest.Status(503), fetchtest.Files{"/foo.tgz": "archive"}))
 	var got []fetch.Progress
-	ctx := fetch.WithProgress(t.Context(), func(p fetch.Progress) { got = append(got, p) })
+	ctx := fetch.With(t.Context(), func(p fetch.Progress) { got = append(got, p) })
 	if err := repository(w, t, "http://repo.test", nil, Options{}).Archive(ctx, candidate("foo.tgz"), new(fetchtest.Buffer), plenty); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestDirWithIndex(t *testing.T) {
 	}
 	d.Digests = fetch.DigestWarn
 	var warnings []string
-	ctx := fetch.WithWarnings(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
+	ctx := fetch.With(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
 	if err := d.Archive(ctx, list[0], &dst, plenty); err != nil || len(warnings) != 1 {
 		t.Errorf("digest: got %v, warnings %q", err, warnings)
 	}
@@ -152,7 +152,7 @@ func TestDirGeneratesIndex(t *testing.T) {
 	dir := directory(t, content)
 	d := openDir(t, dir)
 	var warnings []string
-	ctx := fetch.WithWarnings(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
+	ctx := fetch.With(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
 	var first, second fetchtest.Buffer
 	offsets, err := d.Index(ctx, &first, plenty)
 	if err != nil {

@@ -60,12 +60,12 @@ func tooLargeIndex(limit int64) error {
 type indexScan struct{ offsets *index.Offsets }
 
 func (s *indexScan) consume(r io.Reader) error {
-	beginning := &head{from: r}
-	offsets, err := index.Scan(beginning)
+	beginning := &fetch.Prefix{Limit: fetch.MaxHead}
+	offsets, err := index.Scan(io.TeeReader(r, beginning))
 	switch {
-	case fetch.LooksLikeHTML(beginning.bytes):
+	case fetch.LooksLikeHTML(beginning.Bytes):
 		return &IndexError{finding.WithHint(errWebPage, finding.URLOfIndex)}
-	case fetch.LooksLikeGzip(beginning.bytes):
+	case fetch.LooksLikeGzip(beginning.Bytes):
 		return &IndexError{errCompressed}
 	case err != nil:
 		return &IndexError{err}
@@ -79,17 +79,3 @@ var (
 	errWebPage    = errors.New("the answer is a web page, not an index")
 	errCompressed = errors.New("the answer is a compressed file, although no compression was requested")
 )
-
-// head keeps the first bytes that are read.
-type head struct {
-	from  io.Reader
-	bytes []byte
-}
-
-func (h *head) Read(p []byte) (int, error) {
-	n, err := h.from.Read(p)
-	if room := fetch.MaxHead - len(h.bytes); room > 0 {
-		h.bytes = append(h.bytes, p[:min(n, room)]...)
-	}
-	return n, err
-}

@@ -133,7 +133,7 @@ func TestRetryAfter(t *testing.T) {
 			}
 			var progress []fetch.Progress
 			var dst fetchtest.Buffer
-			err := h.Archive(fetch.WithProgress(ctx, func(p fetch.Progress) { progress = append(progress, p) }), candidate("x"), &dst, plenty)
+			err := h.Archive(fetch.With(ctx, func(p fetch.Progress) { progress = append(progress, p) }), candidate("x"), &dst, plenty)
 			if tt.err != "" {
 				fetchtest.WantError(t, err, tt.err)
 				if !fetch.Transient(err) || fetchtest.HintOf(err) == "" || len(w.Delays) > 0 {
