@@ -2,7 +2,9 @@ package verify
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/hex"
+	"slices"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -10,6 +12,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	sigstore "github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/signature"
 
 	"github.com/helmsrc/helmsrc/internal/digest"
 )
@@ -104,31 +107,27 @@ func newBundle(subject, layer digest.Digest, content []byte) (*bundleSignature, 
 	return &bundleSignature{subject, &b, layer}, nil
 }
 
-// verify verifies the bundle, and that its statement is about the subject.
-func (b *bundleSignature) verify(m root.TrustedMaterial, v []sigstore.VerifierOption, p ...sigstore.PolicyOption) (*sigstore.VerificationResult, error) {
-	sum, err := hex.DecodeString(b.subject.Encoded())
-	if err != nil {
-		return nil, err
-	}
+// claim returns the requirement that the statement of the bundle is about the subject.
+func (b *bundleSignature) claim() sigstore.ArtifactPolicyOption {
+	sum, _ := hex.DecodeString(b.subject.Encoded()) // newReader has parsed it
+	return sigstore.WithArtifactDigest(b.subject.Algorithm().String(), sum)
+}
+
+// verified verifies a bundle.
+func verified(b *bundle.Bundle, m root.TrustedMaterial, v []sigstore.VerifierOption, content sigstore.ArtifactPolicyOption, p ...sigstore.PolicyOption) (*sigstore.VerificationResult, error) {
 	verifier, err := sigstore.NewVerifier(m, v...)
 	if err != nil {
 		return nil, err
 	}
-	return verifier.Verify(b.bundle, sigstore.NewPolicy(sigstore.WithArtifactDigest(b.subject.Algorithm().String(), sum), p...))
+	return verifier.Verify(b, sigstore.NewPolicy(content, p...))
 }
 
-// signedBy reports whether a key has signed the envelope, regardless of its contents.
-func (b *bundleSignature) signedBy(k publicKey) bool {
-	for _, v := range k.verifiers {
-		verifier, err := sigstore.NewVerifier(keyMaterial(v), sigstore.WithNoObserverTimestamps())
-		if err != nil {
-			return false
-		}
-		if _, err := verifier.Verify(b.bundle, sigstore.NewPolicy(sigstore.WithoutArtifactUnsafe(), sigstore.WithKey())); err == nil {
-			return true
-		}
-	}
-	return false
+// signedWith reports whether one of the verifiers of a key accepts the envelope with a requirement for its contents.
+func (b *bundleSignature) signedWith(k publicKey, content sigstore.ArtifactPolicyOption) bool {
+	return slices.ContainsFunc(k.verifiers, func(v signature.Verifier) bool {
+		_, err := verified(b.bundle, keyMaterial(v), []sigstore.VerifierOption{sigstore.WithNoObserverTimestamps()}, content, sigstore.WithKey())
+		return err == nil
+	})
 }
 
 func (b *bundleSignature) refuseClaim() error {
@@ -143,7 +142,11 @@ func (b *bundleSignature) signature() []byte {
 	return content.Signature()
 }
 
-func (b *bundleSignature) hasCertificate() bool {
-	content, err := b.bundle.VerificationContent()
-	return err == nil && content.Certificate() != nil
+// certificateOf returns the certificate in a bundle, or nil.
+func certificateOf(b *bundle.Bundle) *x509.Certificate {
+	content, err := b.VerificationContent()
+	if err != nil {
+		return nil
+	}
+	return content.Certificate()
 }

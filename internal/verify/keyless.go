@@ -67,18 +67,10 @@ func keylessOptions() []sigstore.VerifierOption {
 const keyedHint = finding.WithoutCertificate
 
 func (j *keylessJudge) bundle(ctx context.Context, b *bundleSignature) (*Signer, error) {
-	if !b.hasCertificate() {
+	if certificateOf(b.bundle) == nil {
 		return nil, refusal(keyedHint, "no certificate found on signature")
 	}
-	material, err := j.trust.material(ctx)
-	if err != nil {
-		return nil, err
-	}
-	result, err := b.verify(material, keylessOptions(), j.identities...)
-	if err != nil {
-		return nil, refuseKeyless(b.bundle, err)
-	}
-	return certified(b.bundle, result), nil
+	return j.judge(ctx, b.bundle, b.claim())
 }
 
 func (j *keylessJudge) classic(ctx context.Context, s *classicSignature) (*Signer, error) {
@@ -89,21 +81,24 @@ func (j *keylessJudge) classic(ctx context.Context, s *classicSignature) (*Signe
 	if err != nil {
 		return nil, refusal("", "signature %s cannot be used: %.200v", s.layer, err)
 	}
+	signer, err := j.judge(ctx, b, sigstore.WithArtifact(bytes.NewReader(s.payload)))
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkClaim(); err != nil {
+		return nil, err
+	}
+	return signer, nil
+}
+
+func (j *keylessJudge) judge(ctx context.Context, b *bundle.Bundle, content sigstore.ArtifactPolicyOption) (*Signer, error) {
 	material, err := j.trust.material(ctx)
 	if err != nil {
 		return nil, err
 	}
-	verifier, err := sigstore.NewVerifier(material, keylessOptions()...)
-	if err != nil {
-		return nil, err
-	}
-	policy := sigstore.NewPolicy(sigstore.WithArtifact(bytes.NewReader(s.payload)), j.identities...)
-	result, err := verifier.Verify(b, policy)
+	result, err := verified(b, material, keylessOptions(), content, j.identities...)
 	if err != nil {
 		return nil, refuseKeyless(b, err)
-	}
-	if err := s.checkClaim(); err != nil {
-		return nil, err
 	}
 	return certified(b, result), nil
 }
@@ -138,11 +133,10 @@ func refuseKeyless(b *bundle.Bundle, err error) error {
 
 // found returns the identity of a certificate for a message. The certificate was verified before its identity did not match.
 func found(b *bundle.Bundle) string {
-	content, err := b.VerificationContent()
-	if err != nil || content.Certificate() == nil {
+	c := certificateOf(b)
+	if c == nil {
 		return ""
 	}
-	c := content.Certificate()
 	var subjects []string
 	subjects = append(subjects, c.EmailAddresses...)
 	for _, u := range c.URIs {
@@ -168,11 +162,10 @@ func issuer(c *x509.Certificate) string {
 
 // expiryHint returns a hint for a certificate that was not valid when it was used, or "".
 func expiryHint(b *bundle.Bundle) string {
-	content, err := b.VerificationContent()
-	if err != nil || content.Certificate() == nil {
+	c := certificateOf(b)
+	if c == nil {
 		return ""
 	}
-	c := content.Certificate()
 	for _, e := range b.GetVerificationMaterial().GetTlogEntries() {
 		t := time.Unix(e.GetIntegratedTime(), 0).UTC()
 		if e.GetIntegratedTime() != 0 && (t.Before(c.NotBefore) || t.After(c.NotAfter)) {

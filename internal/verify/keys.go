@@ -141,18 +141,15 @@ func (j keyJudge) classic(_ context.Context, s *classicSignature) (*Signer, erro
 
 func (j keyJudge) bundle(_ context.Context, b *bundleSignature) (*Signer, error) {
 	for _, k := range j {
-		for _, v := range k.verifiers {
-			_, err := b.verify(keyMaterial(v), []sigstore.VerifierOption{sigstore.WithNoObserverTimestamps()}, sigstore.WithKey())
-			if err == nil {
-				return &Signer{Key: k.name}, nil
-			}
+		if b.signedWith(k, b.claim()) {
+			return &Signer{Key: k.name}, nil
 		}
 		// A signature by a trusted key is genuine, regardless of the claim in it.
-		if b.signedBy(k) {
+		if b.signedWith(k, sigstore.WithoutArtifactUnsafe()) {
 			return nil, b.refuseClaim()
 		}
 	}
-	return nil, j.refuse(b.signature(), b.hasCertificate())
+	return nil, j.refuse(b.signature(), certificateOf(b.bundle) != nil)
 }
 
 // keyMaterial is trust in one key, for every key hint in a bundle, and at any time.
