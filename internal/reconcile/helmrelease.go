@@ -48,10 +48,7 @@ func (p *releaseReconciliation) perform(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if found := source.Resolution; found != nil && !p.r.o.Verify {
-		resolution := *found
-		p.result.Resolution = &resolution
-	}
+	p.resolvedAs(source)
 	if source.State == Resolved || source.Artifact() == nil { // only the version is known
 		return nil
 	}
@@ -66,6 +63,14 @@ func (p *releaseReconciliation) perform(ctx context.Context) error {
 	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
 	p.out.Stored = status.Fulfilled()
 	return nil
+}
+
+// resolvedAs takes the version of a release from its source. In a run that only verifies, the source reports it.
+func (p *reconciliation) resolvedAs(source *Result) {
+	if found := source.Resolution; found != nil && !p.r.o.Verify {
+		resolution := *found
+		p.result.Resolution = &resolution
+	}
 }
 
 // attempt records the chart that would be installed, and returns its name. If the artifact still has the fingerprint

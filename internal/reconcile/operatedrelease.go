@@ -86,10 +86,7 @@ func (p *operatedReconciliation) perform(ctx context.Context) error {
 	if err := p.checkOwner(); err != nil {
 		return p.failedAs(err)
 	}
-	if found := source.Resolution; found != nil && !p.r.o.Verify {
-		resolution := *found
-		p.result.Resolution = &resolution
-	}
+	p.resolvedAs(source)
 	if source.State == Resolved || source.Artifact() == nil { // only the version is known
 		p.out.Seen = nil
 		if found := source.Resolution; found != nil {

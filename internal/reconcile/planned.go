@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -327,11 +326,7 @@ func UnpackInto(ctx context.Context, archive, parent string) (string, error) {
 		return "", err
 	}
 	defer from.Close()
-	dir, err := os.MkdirTemp(parent, "")
-	if err != nil {
-		return "", err
-	}
-	root, err := file.OpenRoot(dir)
+	root, err := newRoot(parent)
 	if err != nil {
 		return "", err
 	}
@@ -339,5 +334,5 @@ func UnpackInto(ctx context.Context, archive, parent string) (string, error) {
 	if err := tree.Unpack(ctx, from, root, tree.Limits{}); err != nil {
 		return "", fmt.Errorf("artifact untar error: %w", err)
 	}
-	return dir, nil
+	return root.Name(), nil
 }

@@ -23,12 +23,16 @@ func (p *chartReconciliation) repositoryRecipe(obj *sourcev1.HelmChart, chosen *
 	if len(files) == 0 {
 		return nil, nil
 	}
-	version, err := resolve.SetMetadata(chosen.Version, strconv.FormatInt(p.out.Generation, 10))
-	if err != nil {
+	return p.recipe(build, strconv.FormatInt(p.out.Generation, 10), files, chosen.time)
+}
+
+// recipe returns the recipe of a build with metadata in its version, which it sets.
+func (p *chartReconciliation) recipe(build *status.Build, metadata string, files []string, source time.Time) (*recipe, error) {
+	var err error
+	if build.Version, err = resolve.SetMetadata(build.Version, metadata); err != nil {
 		return nil, status.MetadataPatchError.Wrap(err)
 	}
-	build.Version = version
-	return &recipe{Version: version, ValuesFiles: files, Time: entryTime(chosen.time, p.r.getenv)}, nil
+	return &recipe{Version: build.Version, ValuesFiles: files, Time: entryTime(source, p.r.getenv)}, nil
 }
 
 // entryTime returns the time for the entries of an archive that is packaged here: that

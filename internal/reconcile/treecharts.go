@@ -15,7 +15,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/lock"
-	"github.com/helmsrc/helmsrc/internal/resolve"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/validate"
@@ -171,12 +170,7 @@ func (p *chartReconciliation) treeRecipe(obj *sourcev1.HelmChart, found *chart.F
 	if !found.Dir && metadata == "" {
 		return nil, nil
 	}
-	version, err := resolve.SetMetadata(found.Metadata.Version, metadata)
-	if err != nil {
-		return nil, status.MetadataPatchError.Wrap(err)
-	}
-	build.Version = version
-	return &recipe{Version: version, ValuesFiles: files, Time: entryTime(from.time, p.r.getenv)}, nil
+	return p.recipe(build, metadata, files, from.time)
 }
 
 // shortRevision returns the part of a source's revision that is added to versions.

@@ -62,6 +62,11 @@ func (r *Reconciler) temporaryRoot() (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newRoot(parent)
+}
+
+// newRoot returns a new directory below parent.
+func newRoot(parent string) (*os.Root, error) {
 	dir, err := os.MkdirTemp(parent, "")
 	if err != nil {
 		return nil, err

@@ -18,14 +18,12 @@ const maxIndexDepth = 3
 
 // An Artifact is the manifest of a digest, or the manifest that is selected from the index of a digest.
 type Artifact struct {
-	Digest      digest.Digest // of the manifest
-	Annotations map[string]string
-	Config      string // media type
-	Layers      []ocispec.Descriptor
+	Digest digest.Digest // of the manifest
+	*Document
 }
 
 // IsChart reports whether it is a Helm chart by its config.
-func (a *Artifact) IsChart() bool { return a.Config == HelmConfigType }
+func (d *Document) IsChart() bool { return d.Config != nil && d.Config.MediaType == HelmConfigType }
 
 // ParseDigest parses spec.ref.digest. The errors have source-controller's texts.
 func ParseDigest(text string) (digest.Digest, error) {
@@ -48,13 +46,12 @@ func ParseDigest(text string) (digest.Digest, error) {
 
 // Manifest downloads the manifest of a digest. From an index it selects the manifest for linux/amd64, as Flux does; without
 // one, the only manifest in it that is a Helm chart. The error matches [ErrUnparsable] if the content is not a manifest.
-func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (*Artifact, error) {
-	a := &Artifact{}
-	err := r.operation(ctx, func(ctx context.Context, x *exchange) error { return x.artifact(ctx, d, a, 0) })
-	if err != nil {
-		return nil, err
-	}
-	return a, nil
+func (r *Repository) Manifest(ctx context.Context, d digest.Digest) (a *Artifact, err error) {
+	err = r.operation(ctx, func(ctx context.Context, x *exchange) error {
+		a, err = x.artifact(ctx, d, 0)
+		return err
+	})
+	return a, err
 }
 
 // Pin is Digest for callers that need the manifest too: one request gets both. The artifact is nil if more than one
@@ -70,35 +67,33 @@ func (r *Repository) Pin(ctx context.Context, tag string) (found digest.Digest, 
 		}
 		found = x.digest
 		if doc, err := parseManifest(content); err == nil && !doc.isIndex() {
-			a = &Artifact{}
-			a.fill(found, doc)
+			a = &Artifact{found, doc}
 		}
 		return nil
 	})
 	return found, a, err
 }
 
-// artifact fills in the manifest of a digest, through indexes.
-func (x *exchange) artifact(ctx context.Context, d digest.Digest, a *Artifact, depth int) error {
+// artifact returns the manifest of a digest, through indexes.
+func (x *exchange) artifact(ctx context.Context, d digest.Digest, depth int) (*Artifact, error) {
 	doc, err := x.document(ctx, d)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case !doc.isIndex():
-		a.fill(d, doc)
-		return nil
+		return &Artifact{d, doc}, nil
 	case depth == maxIndexDepth:
-		return noChart(fmt.Sprintf("more than %d nested image indexes", maxIndexDepth), "")
+		return nil, noChart(fmt.Sprintf("more than %d nested image indexes", maxIndexDepth), "")
 	}
 	i := slices.IndexFunc(doc.Manifests, isDefaultPlatform)
 	if i < 0 {
-		return x.onlyChart(ctx, d, doc, a)
+		return x.onlyChart(ctx, d, doc)
 	}
 	child, err := digest.Parse(doc.Manifests[i].Digest.String())
 	if err != nil {
-		return noChart("the image index lists a manifest without a valid digest", "")
+		return nil, noChart("the image index lists a manifest without a valid digest", "")
 	}
-	return x.artifact(ctx, child, a, depth+1)
+	return x.artifact(ctx, child, depth+1)
 }
 
 // isDefaultPlatform reports whether Flux selects the manifest from an index. A manifest without a platform counts, too.
@@ -107,42 +102,34 @@ func isDefaultPlatform(d ocispec.Descriptor) bool {
 }
 
 // onlyChart looks for the one chart among manifests for other platforms.
-func (x *exchange) onlyChart(ctx context.Context, index digest.Digest, doc *manifestDocument, a *Artifact) error {
+func (x *exchange) onlyChart(ctx context.Context, index digest.Digest, doc *Document) (*Artifact, error) {
 	none := noChart(fmt.Sprintf("no child with platform linux/amd64 in index %s", index), "")
 	children := doc.candidates()
 	if len(children) > maxIndexChildren {
-		return none
+		return nil, none
 	}
-	found := 0
+	var found []*Artifact
 	for _, child := range children {
 		doc, err := x.document(ctx, digest.Digest(child.Digest))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if doc.Config != nil && doc.Config.MediaType == HelmConfigType {
-			a.fill(digest.Digest(child.Digest), doc)
-			found++
+		if doc.IsChart() {
+			found = append(found, &Artifact{digest.Digest(child.Digest), doc})
 		}
 	}
-	if found != 1 {
-		return none
+	if len(found) != 1 {
+		return nil, none
 	}
-	return nil
+	return found[0], nil
 }
 
-func (x *exchange) document(ctx context.Context, d digest.Digest) (*manifestDocument, error) {
+func (x *exchange) document(ctx context.Context, d digest.Digest) (*Document, error) {
 	content, err := x.manifest(ctx, d.String())
 	if err != nil {
 		return nil, err
 	}
 	return parseManifest(content)
-}
-
-func (a *Artifact) fill(d digest.Digest, doc *manifestDocument) {
-	a.Digest, a.Annotations, a.Layers, a.Config = d, doc.Annotations, doc.Layers, ""
-	if doc.Config != nil {
-		a.Config = doc.Config.MediaType
-	}
 }
 
 // A LayerError reports that an artifact has no layer of the selected media type, or that it is too large.

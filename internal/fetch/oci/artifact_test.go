@@ -259,7 +259,7 @@ func TestOCILayer(t *testing.T) {
 		{"negative size", "", "", []ocispec.Descriptor{{MediaType: "a/a", Digest: godigest.FromString("x"), Size: -1}}, "", "", "the artifact has a layer without a valid digest and size"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := &oci.Artifact{Config: tt.config, Layers: tt.layers}
+			a := &oci.Artifact{Document: &oci.Document{Config: &ocispec.Descriptor{MediaType: tt.config}, Layers: tt.layers}}
 			l, err := a.Layer(tt.selector)
 			if tt.err != "" {
 				if fmt.Sprint(err) != tt.err {
@@ -292,7 +292,7 @@ func TestOCIPullLayer(t *testing.T) {
 			repo, s := artifactRegistry(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, tt.body)
 			}), oci.Options{})
-			a := &oci.Artifact{Layers: []ocispec.Descriptor{{MediaType: "a/a", Digest: godigest.FromString(content), Size: tt.size}}}
+			a := &oci.Artifact{Document: &oci.Document{Layers: []ocispec.Descriptor{{MediaType: "a/a", Digest: godigest.FromString(content), Size: tt.size}}}}
 			l, err := a.Layer("")
 			if err != nil {
 				t.Fatal(err)

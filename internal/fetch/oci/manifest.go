@@ -142,7 +142,7 @@ func (x *exchange) manifest(ctx context.Context, reference string) ([]byte, erro
 
 // pinChild selects the first manifest of an image index that is a chart. Manifests with the type of a chart come first,
 // then the one for linux/amd64, which Flux selects from an index, then the rest in their order.
-func (x *exchange) pinChild(ctx context.Context, m *Manifest, index *manifestDocument) error {
+func (x *exchange) pinChild(ctx context.Context, m *Manifest, index *Document) error {
 	err := noChart("the image index lists no manifest", "")
 	for i, child := range index.candidates() {
 		if i == maxIndexChildren {
@@ -167,8 +167,8 @@ func (x *exchange) pinChild(ctx context.Context, m *Manifest, index *manifestDoc
 	return err
 }
 
-// manifestDocument is a manifest or an index.
-type manifestDocument struct {
+// A Document is a manifest or an index.
+type Document struct {
 	MediaType   string               `json:"mediaType"`
 	Config      *ocispec.Descriptor  `json:"config"`
 	Layers      []ocispec.Descriptor `json:"layers"`
@@ -177,8 +177,8 @@ type manifestDocument struct {
 	FSLayers    json.RawMessage      `json:"fsLayers"`
 }
 
-func parseManifest(content []byte) (*manifestDocument, error) {
-	var doc manifestDocument
+func parseManifest(content []byte) (*Document, error) {
+	var doc Document
 	if err := json.Unmarshal(content, &doc); err != nil {
 		return nil, &finding.Problem{
 			Code: finding.InvalidArchive, Class: finding.Lasting, Text: "the manifest is not valid JSON", Advice: notARegistry(content), Err: ErrUnparsable,
@@ -201,16 +201,16 @@ func notARegistry(content []byte) string {
 }
 
 // refers reports whether a document is a manifest at all: it refers to something.
-func (d *manifestDocument) refers() bool {
+func (d *Document) refers() bool {
 	return d.Config != nil || len(d.Layers) > 0 || len(d.Manifests) > 0
 }
 
-func (d *manifestDocument) isIndex() bool {
+func (d *Document) isIndex() bool {
 	return d.Manifests != nil || d.MediaType == ocispec.MediaTypeImageIndex || d.MediaType == dockerListType
 }
 
 // candidates lists the children that may be a chart, the likely ones first.
-func (d *manifestDocument) candidates() []ocispec.Descriptor {
+func (d *Document) candidates() []ocispec.Descriptor {
 	rank := func(c ocispec.Descriptor) int {
 		switch {
 		case c.ArtifactType == HelmConfigType:
@@ -231,8 +231,8 @@ func (d *manifestDocument) candidates() []ocispec.Descriptor {
 }
 
 // fill copies the fields of a chart's manifest. Other manifests are an error.
-func (m *Manifest) fill(doc *manifestDocument) error {
-	if doc.Config == nil || doc.Config.MediaType != HelmConfigType {
+func (m *Manifest) fill(doc *Document) error {
+	if !doc.IsChart() {
 		return notAChart(doc.Config)
 	}
 	if len(doc.Layers) == 0 {
