@@ -274,29 +274,18 @@ func isManifestName(name string) bool {
 // found reads a file that the user did not name. It need not be a manifest at all: a directory with a Helm chart is
 // full of templates that only look like YAML.
 func (l *loader) found(name string, walked bool) {
-	info, err := os.Stat(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		l.fail(err)
-		return
-	}
-	if err != nil || info.IsDir() {
+	if info, err := os.Stat(name); file.Missing(err) || err == nil && info.IsDir() {
 		// Editors use dangling links as locks.
 		l.read = append(l.read, &File{skips: []Skip{{File: name, Reason: "not a regular file"}}})
 		return
 	}
-	if err := file.Regular(name, info); err != nil {
+	data, err := l.other(name)
+	switch {
+	case err != nil:
 		l.fail(err)
-		return
+	case data != nil:
+		l.add(&File{Name: name, Walked: walked, offered: true}, data)
 	}
-	if !l.seen.first(info) {
-		return
-	}
-	data, err := read(l.ctx, name)
-	if err != nil {
-		l.fail(err)
-		return
-	}
-	l.add(&File{Name: name, Walked: walked, offered: true}, data)
 }
 
 // read reads a file up to one byte more than the limit, so that the excess shows.

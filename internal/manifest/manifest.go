@@ -129,7 +129,7 @@ func (o *Object) Unresolved() []Variable {
 			continue
 		}
 		for _, name := range Variables(text) {
-			found = append(found, Variable{name, path, o.Position(path...)})
+			found = append(found, Variable{name, o.Position(path...)})
 		}
 	}
 	return found
@@ -159,7 +159,6 @@ type location struct {
 // Variable is a ${VAR} that was not substituted.
 type Variable struct {
 	Name string
-	Path []any // of its field
 	Pos  Pos
 }
 

@@ -170,10 +170,8 @@ func (l *loader) surround() {
 // surrounding reads a file of a lookup directory. A file that was not passed need not be a manifest.
 func (l *loader) surrounding(name string, passed *files) {
 	data, err := l.other(name)
-	f := &File{Name: name, Walked: true, offered: true, referenceOnly: true}
-	if info, failed := os.Stat(name); failed == nil {
-		f.referenceOnly = !passed.has(info)
-	}
+	info, failed := os.Stat(name)
+	f := &File{Name: name, Walked: true, offered: true, referenceOnly: failed != nil || !passed.has(info)}
 	switch {
 	case err != nil && f.referenceOnly:
 		l.in.around = append(l.in.around, unread(err))
