@@ -26,8 +26,5 @@ func (x *exchange) download(ctx context.Context, u *url.URL, dst fetch.Sink, lim
 		Ctx: ctx, Raw: answer.Body, URL: u.String(), Left: limit, TooLarge: tooLarge,
 		Progress: fetch.Progress{Total: answer.ContentLength},
 	}
-	if x.buffered {
-		return fetch.PumpBuffered(b, dst, consume)
-	}
 	return fetch.Pump(b, dst, consume)
 }

@@ -41,7 +41,7 @@ func (h *Repository) NewIndex(ctx context.Context, dst fetch.Sink, limit int64, 
 	var scan indexScan
 	var tag Tag
 	err := h.operation(ctx, u, func(ctx context.Context, x *exchange) error {
-		x.buffered, x.known = true, known
+		x.known = known
 		err := x.download(ctx, u, dst, limit, tooLargeIndex(limit), scan.consume)
 		tag = x.tag
 		return err

@@ -71,11 +71,10 @@ func (h *Repository) operation(ctx context.Context, first *url.URL, attempt func
 
 // An exchange is one attempt to fetch one file.
 type exchange struct {
-	repo     *Repository
-	slot     *fetch.Slot
-	buffered bool // transfer and consume concurrently
-	known    Tag  // of the file that the caller has already
-	tag      Tag  // of the answer
+	repo  *Repository
+	slot  *fetch.Slot
+	known Tag // of the file that the caller has already
+	tag   Tag // of the answer
 }
 
 // get requests u and follows redirects. The answer's status is 200, and its body has to be closed. If the file still has the

@@ -4,23 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 )
 
-// pumped gives pump and PumpBuffered the same transfer.
+const pieceBytes = 256 << 10
+
+// pumped gives a transfer to Pump.
 func pumped(t *testing.T, raw func() io.Reader, consume func(io.Reader) error, check func(t *testing.T, written string, err error)) {
 	t.Helper()
-	for name, pump := range map[string]func(*Body, io.Writer, func(io.Reader) error) error{"pump": Pump, "pumpAhead": PumpBuffered} {
-		t.Run(name, func(t *testing.T) {
-			var dst bytes.Buffer
-			b := &Body{Ctx: t.Context(), Raw: raw(), Left: 64 << 20, TooLarge: errors.New("too large")}
-			err := pump(b, &dst, consume)
-			check(t, dst.String(), err)
-		})
-	}
+	var dst bytes.Buffer
+	b := &Body{Ctx: t.Context(), Raw: raw(), Left: 64 << 20, TooLarge: errors.New("too large")}
+	err := Pump(b, &dst, consume)
+	check(t, dst.String(), err)
 }
 
 func TestPump(t *testing.T) {
@@ -70,33 +67,12 @@ func TestPump(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { pumped(t, all, func(io.Reader) error { return refuse }, is(refuse)) })
 }
 
-// TestPumpWritesWholePieces uses a network that delivers pieces of any size.
-func TestPumpWritesWholePieces(t *testing.T) {
-	content := strings.Repeat("x", 2*pieceBytes+1)
-	b := &Body{Ctx: t.Context(), Raw: iotest.HalfReader(strings.NewReader(content)), Left: 64 << 20}
-	var w sizes
-	if err := PumpBuffered(b, &w, func(io.Reader) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if want := (sizes{pieceBytes, pieceBytes, 1}); !slices.Equal(w, want) {
-		t.Errorf("wrote pieces of %v bytes, want %v", w, want)
-	}
-}
-
-// sizes is a writer that records the size of each write.
-type sizes []int
-
-func (s *sizes) Write(b []byte) (int, error) {
-	*s = append(*s, len(b))
-	return len(b), nil
-}
-
 // TestPumpHasBounds refuses the content after a byte, and checks how much was transferred.
 func TestPumpHasBounds(t *testing.T) {
 	r := &countingReader{}
 	b := &Body{Ctx: t.Context(), Raw: r, Left: 64 << 20}
 	refuse := errors.New("refused")
-	err := PumpBuffered(b, io.Discard, func(r io.Reader) error {
+	err := Pump(b, io.Discard, func(r io.Reader) error {
 		_, err := r.Read(make([]byte, 1))
 		return errors.Join(err, refuse)
 	})
