@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -56,11 +57,8 @@ func (p *releaseReconciliation) perform(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	version := hr.Status.LastAttemptedRevision
 	hr.Status.LastAttemptedConfigDigest = digest
-	p.chart = store.ReleasedChart{Name: p.adm.Object.Veil(name), Version: p.adm.Object.Veil(version), Artifact: source.Artifact().Path}
-	p.result.noteChart(p.chart)
-	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
+	p.releases(source, name, hr.Status.LastAttemptedRevision)
 	p.out.Stored = status.Fulfilled()
 	return nil
 }
@@ -71,6 +69,26 @@ func (p *reconciliation) resolvedAs(source *Result) {
 		resolution := *found
 		p.result.Resolution = &resolution
 	}
+}
+
+// releases records the chart that a release would install.
+func (p *reconciliation) releases(source *Result, name, version string) {
+	p.chart = store.ReleasedChart{Name: p.adm.Object.Veil(name), Version: p.adm.Object.Veil(version), Artifact: source.Artifact().Path}
+	p.result.noteChart(p.chart)
+	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", name, version, source.Object.Object)
+}
+
+// chartOf returns the metadata of the chart in an artifact, which it reads unless this run has stored it.
+func (p *reconciliation) chartOf(source *Result, read func(io.Reader, chart.Limits) (*helmchart.Metadata, error)) (*helmchart.Metadata, error) {
+	if source.State == Ready && source.metadata != nil {
+		return source.metadata, nil
+	}
+	file, err := p.r.store.OpenArtifact(source.Artifact().Path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return read(file, p.r.limits.Named(path.Base(source.Artifact().Path)))
 }
 
 // attempt records the chart that would be installed, and returns its name. If the artifact still has the fingerprint
@@ -235,39 +253,33 @@ func (p *reconciliation) noteValues(composed map[string]any, origins *values.Ori
 // loadedChart returns the metadata of the chart in an artifact. The artifact of a HelmChart
 // was validated when it was stored; a layer of an OCI artifact may hold any content.
 func (p *releaseReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
-	if source.State == Ready && source.metadata != nil {
-		return source.metadata, nil
+	read := chart.Metadata
+	if source.Object.Object.Kind != sourcev1.HelmChartKind {
+		read = func(file io.Reader, limits chart.Limits) (*helmchart.Metadata, error) {
+			return p.checkedChart(source, file, limits)
+		}
 	}
-	file, err := p.r.store.OpenArtifact(source.Artifact().Path)
+	metadata, err := p.chartOf(source, read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, requeued(status.ArtifactFailed.Wrap(errors.New("Source not ready: artifact not found. Retrying in 30s")))
 	case err != nil:
 		return nil, status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err))
 	}
-	defer file.Close()
-	limits := p.r.limits.Named(path.Base(source.Artifact().Path))
-	if source.Object.Object.Kind == sourcev1.HelmChartKind {
-		metadata, err := chart.Metadata(file, limits)
-		return metadata, notLoaded(err)
-	}
+	return metadata, nil
+}
+
+func (p *releaseReconciliation) checkedChart(source *Result, file io.Reader, limits chart.Limits) (*helmchart.Metadata, error) {
 	metadata, warned, err := chart.Check(file, limits)
 	p.warnEach(finding.OddSource, warned)
 	if errors.Is(err, chart.ErrNoChart) {
 		err = errors.New("Chart.yaml file is missing") // helm-controller passes on Helm's message
 	}
 	if err != nil {
-		return nil, notLoaded(&finding.Problem{Code: finding.InvalidArchive, Advice: layerHint(source.Object.Object), Err: err})
+		return nil, &finding.Problem{Code: finding.InvalidArchive, Advice: layerHint(source.Object.Object), Err: err}
 	}
 	p.warnName(source, metadata)
 	return metadata, nil
-}
-
-func notLoaded(err error) error {
-	if err == nil {
-		return nil
-	}
-	return status.ArtifactFailed.Wrap(fmt.Errorf("Could not load chart: %w", err))
 }
 
 // warnName warns about a chart whose name differs from the last element of the repository's

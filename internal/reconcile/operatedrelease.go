@@ -10,9 +10,9 @@ import (
 	"time"
 
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	helmchart "helm.sh/helm/v3/pkg/chart"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/helmsrc/helmsrc/internal/admission"
 	"github.com/helmsrc/helmsrc/internal/auth"
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/fetch"
@@ -101,17 +101,15 @@ func (p *operatedReconciliation) perform(ctx context.Context) error {
 // complete records the chart and the values that would be released.
 func (p *operatedReconciliation) complete(source *Result, composed map[string]any) error {
 	hr := p.hr
-	artifact := source.Artifact()
-	metadata, err := p.loadedChart(source)
+	metadata, err := p.chartOf(source, chart.Metadata)
 	if err != nil {
-		return p.failedAs(chartFailure(fmt.Errorf("chart download failed: %w", err)))
+		return p.failedAs(status.RepoFetchFailed.Wrap(fmt.Errorf("chart download failed: %w", err)))
 	}
 	hr.Status.LastAttemptedRevision = metadata.Version
 	if hr.Spec.Chart.Source() == operator.GitSource {
 		hr.Status.LastAttemptedRevision = p.commit(source)
 	}
-	p.chart = store.ReleasedChart{Name: p.adm.Object.Veil(metadata.Name), Version: p.adm.Object.Veil(metadata.Version), Artifact: artifact.Path}
-	p.result.noteChart(p.chart)
+	p.releases(source, metadata.Name, metadata.Version)
 	if composed != nil {
 		sum, err := values.Checksum(composed)
 		if err != nil {
@@ -119,20 +117,7 @@ func (p *operatedReconciliation) complete(source *Result, composed map[string]an
 		}
 		p.result.note(status.ValuesChecksumAnnotation, sum)
 	}
-	p.result.Summary = fmt.Sprintf("resolved to chart '%s' with version '%s' from %s", metadata.Name, metadata.Version, source.Object.Object)
 	return nil
-}
-
-func (p *operatedReconciliation) loadedChart(source *Result) (*helmchart.Metadata, error) {
-	if source.State == Ready && source.metadata != nil {
-		return source.metadata, nil
-	}
-	file, err := p.r.store.OpenArtifact(source.Artifact().Path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return chart.Metadata(file, p.r.limits.Named(path.Base(source.Artifact().Path)))
 }
 
 // failedAs adds the event that the operator would send for a failure.
@@ -149,9 +134,9 @@ func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, err
 	adm, err := p.r.inventory.OperatedChart(p.adm.Object)
 	switch {
 	case finding.CodeOf(err) == finding.RefusedName:
-		return nil, &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
+		return nil, releaseFailure(err)
 	case err != nil:
-		return nil, chartFailure(err)
+		return nil, status.RepoFetchFailed.Wrap(err)
 	}
 	result := p.r.result(ctx, adm)
 	if result.State == Interrupted {
@@ -171,8 +156,13 @@ func (p *operatedReconciliation) fetchedChart(ctx context.Context) (*Result, err
 	return result, nil
 }
 
-func chartFailure(err error) error {
-	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: err}
+// releaseFailure returns a failure after the chart was fetched.
+func releaseFailure(err error) error {
+	return &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
+}
+
+func valuesFailure(err error) error {
+	return releaseFailure(fmt.Errorf("failed to compose values for release: %w", err))
 }
 
 func (p *operatedReconciliation) causeOfChart(ctx context.Context, chart *Result) (source bool, failure *status.Failure) {
@@ -197,8 +187,7 @@ func consequence(chart *Result, err error) error {
 
 func (p *operatedReconciliation) repositoryFailure(ctx context.Context, chart *Result) error {
 	_, cause := p.causeOfChart(ctx, chart)
-	err := fmt.Errorf("chart download failed: %w", cause)
-	return &status.Failure{Type: status.ChartFetchedCondition, Reason: status.RepoFetchFailed, Message: err.Error(), Err: consequence(chart, err)}
+	return status.RepoFetchFailed.Wrap(consequence(chart, fmt.Errorf("chart download failed: %w", cause)))
 }
 
 func (p *operatedReconciliation) gitFailure(ctx context.Context, chart *Result) error {
@@ -217,22 +206,26 @@ func (p *operatedReconciliation) gitFailure(ctx context.Context, chart *Result) 
 }
 
 func (p *operatedReconciliation) commit(chart *Result) string {
-	obj, ok := chart.Object.Typed.(*sourcev1.HelmChart)
-	if !ok {
-		return ""
-	}
-	adm, err := p.r.inventory.Find(obj.Spec.SourceRef.Kind, obj.Namespace, obj.Spec.SourceRef.Name)
-	if err != nil {
-		return ""
-	}
-	source := p.r.result(context.Background(), adm) // already known: the chart waited for it
+	source, err := p.sourceOf(context.Background(), chart.Object) // already known: the chart waited for it
 	switch {
+	case err != nil:
+		return ""
 	case source.Pin != nil && source.Pin.Revision != "":
 		return revisionHash(source.Pin.Revision)
 	case source.Artifact() != nil:
 		return revisionHash(source.Artifact().Revision)
 	}
 	return ""
+}
+
+// sourceOf reconciles the source of the HelmChart that is derived from the release.
+func (p *operatedReconciliation) sourceOf(ctx context.Context, chart *admission.Admitted) (*Result, error) {
+	obj := chart.Typed.(*sourcev1.HelmChart)
+	adm, err := p.r.inventory.Find(obj.Spec.SourceRef.Kind, obj.Namespace, obj.Spec.SourceRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	return p.r.result(ctx, adm), nil
 }
 
 // checkOwner returns an error if another HelmRelease of the input has the same Helm release: the operator checks the owner of
@@ -248,13 +241,7 @@ func (p *operatedReconciliation) checkOwner() error {
 	if len(own) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("failed to determine sync action for release: %w", inventory.ReleaseClash(p.hr, own))
-	return &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
-}
-
-func valuesFailure(err error) error {
-	err = fmt.Errorf("failed to compose values for release: %w", err)
-	return &status.Failure{Type: status.ReleasedCondition, Reason: status.ReleaseFailed, Message: err.Error(), Err: err}
+	return releaseFailure(fmt.Errorf("failed to determine sync action for release: %w", inventory.ReleaseClash(p.hr, own)))
 }
 
 // composeValues merges the values of the release. It returns nil if a part of them is unknown here.
@@ -295,12 +282,11 @@ func (p *operatedReconciliation) forgiveSecret(part *values.Part) bool {
 	if part.Kind != "Secret" || part.Optional {
 		return true
 	}
-	var missing *manifest.NotFoundError
-	if _, err := part.Read(); !errors.As(err, &missing) {
+	_, err := part.Read()
+	if _, missing := errors.AsType[*manifest.NotFoundError](err); !missing {
 		return true
-	} else {
-		p.warnAt(finding.MissingSecret, err.Error(), part.Path...)
 	}
+	p.warnAt(finding.MissingSecret, err.Error(), part.Path...)
 	part.Optional = true
 	return false
 }
@@ -334,12 +320,11 @@ func (p *operatedReconciliation) readChartFile(ctx context.Context, name string)
 	if err != nil {
 		return nil, err
 	}
-	obj := made.Typed.(*sourcev1.HelmChart)
-	adm, err := p.r.inventory.Find(obj.Spec.SourceRef.Kind, obj.Namespace, obj.Spec.SourceRef.Name)
+	source, err := p.sourceOf(ctx, made)
 	if err != nil {
 		return nil, err
 	}
-	from, err := p.r.result(ctx, adm).tree(ctx)
+	from, err := source.tree(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +332,7 @@ func (p *operatedReconciliation) readChartFile(ctx context.Context, name string)
 	if err != nil {
 		return nil, err
 	}
-	return chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}.ReadFile(path.Clean(obj.Spec.Chart) + "/" + name)
+	return chart.Source{Root: root, Filter: from.filter, Limits: p.r.limits}.ReadFile(path.Clean(made.Typed.(*sourcev1.HelmChart).Spec.Chart) + "/" + name)
 }
 
 // valuesTimeout is the timeout for values from a URL. The operator has no limit.

@@ -116,6 +116,7 @@ func treatments() map[Reason]treatment {
 		ValuesError:      {code: finding.InvalidValues},
 		ChartMutateError: {code: finding.ChartTag},
 		ArtifactFailed:   {code: finding.InvalidArchive},
+		RepoFetchFailed:  {condition: ChartFetchedCondition},
 	}
 }
 
