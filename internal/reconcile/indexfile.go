@@ -113,7 +113,7 @@ func (r *Reconciler) downloadIndex(ctx context.Context, repo *repository, known 
 
 func (r *Reconciler) downloadTo(ctx context.Context, dst *blob.File, repo *repository, known helmrepo.Tag) (*indexFile, error) {
 	sink := &fetch.WatchedSink{Sink: dst}
-	offsets, tag, err := repo.newIndex(ctx, sink, r.o.IndexMax, known)
+	offsets, tag, err := repo.indexed.Index(ctx, sink, r.o.IndexMax, known)
 	switch {
 	case errors.Is(err, helmrepo.ErrNotModified):
 		return nil, err

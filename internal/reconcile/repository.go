@@ -20,8 +20,8 @@ import (
 
 // indexed is a Helm repository with an index, on a server or in a directory.
 type indexed interface {
-	// Index writes the index to dst and returns the positions of the charts in it.
-	Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error)
+	// Index writes the index to dst unless it still has the tag known. It returns the positions of the charts in it, and its tag.
+	Index(ctx context.Context, dst fetch.Sink, limit int64, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error)
 	// Archive writes the archive of a candidate of that index to dst.
 	Archive(ctx context.Context, c resolve.Candidate, dst fetch.Sink, limit int64) error
 	// Provenance writes the provenance file of the archive to dst.
@@ -44,15 +44,6 @@ type repository struct {
 	scope    cache.Scope // of the repository in the cache
 	withheld error       // the login of the environment that is withheld, or nil
 	remarks
-}
-
-// newIndex is Index, except that a server's index is not downloaded if it still has the tag known.
-func (repo *repository) newIndex(ctx context.Context, dst fetch.Sink, limit int64, known helmrepo.Tag) (*index.Offsets, helmrepo.Tag, error) {
-	if tagged, ok := repo.indexed.(*helmrepo.Repository); ok {
-		return tagged.NewIndex(ctx, dst, limit, known)
-	}
-	offsets, err := repo.indexed.Index(ctx, dst, limit)
-	return offsets, "", err
 }
 
 // fingerprint is equal for indexes that were stored from the same location.

@@ -46,8 +46,8 @@ func OpenDirectory(dir string) (*Directory, error) {
 // Close closes the directory.
 func (d *Directory) Close() error { return d.root.Close() }
 
-// Index copies the directory's index, or a generated one, into dst, at most limit bytes, and scans it meanwhile.
-func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
+// Index copies the directory's index, or a generated one, into dst, at most limit bytes, and scans it meanwhile. Files have no tags.
+func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64, _ Tag) (*index.Offsets, Tag, error) {
 	var scan indexScan
 	err := fs.ErrNotExist
 	if d.Archives == nil {
@@ -57,9 +57,9 @@ func (d *Directory) Index(ctx context.Context, dst fetch.Sink, limit int64) (*in
 		err = d.makeIndex(ctx, dst, limit, scan.consume)
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return scan.offsets, nil
+	return scan.offsets, "", nil
 }
 
 func (d *Directory) makeIndex(ctx context.Context, dst fetch.Sink, limit int64, consume func(io.Reader) error) error {

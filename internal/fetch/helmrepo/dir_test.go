@@ -56,7 +56,7 @@ func TestDirWithIndex(t *testing.T) {
 	dir := directory(t, map[string]string{"index.yaml": small, "foo-1.0.0.tgz": "archive"})
 	d := openDir(t, dir)
 	var dst fetchtest.Buffer
-	offsets, err := d.Index(t.Context(), &dst, plenty)
+	offsets, _, err := d.Index(t.Context(), &dst, plenty, "")
 	if err != nil || dst.String() != small {
 		t.Fatalf("got %q, %v", &dst, err)
 	}
@@ -64,7 +64,7 @@ func TestDirWithIndex(t *testing.T) {
 	if err := d.Archive(t.Context(), list[0], &dst, plenty); err != nil || dst.String() != "archive" {
 		t.Errorf("got %q, %v", &dst, err)
 	}
-	_, err = d.Index(t.Context(), &dst, int64(len(small))-1)
+	_, _, err = d.Index(t.Context(), &dst, int64(len(small))-1, "")
 	fetchtest.WantError(t, err, "index exceeds the maximum index file size of")
 	fetchtest.WantError(t, d.Archive(t.Context(), list[0], &dst, 6), "size of chart 'foo-1.0.0.tgz' exceeds '6' bytes limit")
 
@@ -83,7 +83,7 @@ func TestDirWithIndex(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Index(ctx, &dst, plenty); !errors.Is(err, context.Canceled) {
+	if _, _, err := d.Index(ctx, &dst, plenty, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: got %v", err)
 	}
 	if err := d.Archive(t.Context(), resolve.Candidate{Name: "foo", Version: "1.0.0"}, new(fullDisk), plenty); !errors.Is(err, errFull) {
@@ -154,7 +154,7 @@ func TestDirGeneratesIndex(t *testing.T) {
 	var warnings []string
 	ctx := fetch.With(t.Context(), func(w error) { warnings = append(warnings, w.Error()) })
 	var first, second fetchtest.Buffer
-	offsets, err := d.Index(ctx, &first, plenty)
+	offsets, _, err := d.Index(ctx, &first, plenty, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestDirGeneratesIndex(t *testing.T) {
 		t.Errorf("warnings %q", warnings)
 	}
 	// Another directory with the same files, at another time, gives the same index.
-	if _, err := openDir(t, directory(t, content)).Index(t.Context(), &second, plenty); err != nil || first.String() != second.String() {
+	if _, _, err := openDir(t, directory(t, content)).Index(t.Context(), &second, plenty, ""); err != nil || first.String() != second.String() {
 		t.Errorf("not deterministic: %v\n%s\n%s", err, &first, &second)
 	}
 	ix := index.Open(strings.NewReader(first.String()), offsets)
@@ -179,18 +179,18 @@ func TestDirGeneratesIndex(t *testing.T) {
 			t.Errorf("%s: digest %q, %v", c.Version, c.Digest, err)
 		}
 	}
-	_, err = d.Index(t.Context(), &second, 100)
+	_, _, err = d.Index(t.Context(), &second, 100, "")
 	fetchtest.WantError(t, err, "index exceeds the maximum index file size of 100 bytes")
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.Index(canceled, &second, plenty); !errors.Is(err, context.Canceled) {
+	if _, _, err := d.Index(canceled, &second, plenty, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: got %v", err)
 	}
 }
 
 func TestDirWithoutCharts(t *testing.T) {
 	for _, content := range []map[string]string{{}, {"broken.tgz": "x"}, {"below/index.yaml": small}} {
-		if _, err := openDir(t, directory(t, content)).Index(t.Context(), new(fetchtest.Buffer), plenty); !errors.Is(err, errNoCharts) {
+		if _, _, err := openDir(t, directory(t, content)).Index(t.Context(), new(fetchtest.Buffer), plenty, ""); !errors.Is(err, errNoCharts) {
 			t.Errorf("%v: got %v", content, err)
 		}
 	}

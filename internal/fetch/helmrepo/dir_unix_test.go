@@ -35,13 +35,13 @@ func TestDirStaysInside(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), outside) || strings.Contains(err.Error(), dir) {
 		t.Errorf("a link outside: got %v", err)
 	}
-	if _, err := d.Index(t.Context(), &dst, plenty); err == nil || strings.Contains(err.Error(), dir) {
+	if _, _, err := d.Index(t.Context(), &dst, plenty, ""); err == nil || strings.Contains(err.Error(), dir) {
 		t.Errorf("an index outside: got %v", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "index.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Index(t.Context(), &dst, plenty); !errors.Is(err, errNoCharts) {
+	if _, _, err := d.Index(t.Context(), &dst, plenty, ""); !errors.Is(err, errNoCharts) {
 		t.Errorf("archives outside: got %v, %q", err, &dst)
 	}
 }
@@ -55,7 +55,7 @@ func TestDirDoesNotOpenPipes(t *testing.T) {
 		}
 	}
 	d := openDir(t, dir)
-	_, err := d.Index(t.Context(), new(fetchtest.Buffer), plenty)
+	_, _, err := d.Index(t.Context(), new(fetchtest.Buffer), plenty, "")
 	fetchtest.WantError(t, err, "open index.yaml: not a regular file")
 	fetchtest.WantError(t, d.Archive(t.Context(), candidate("foo.tgz"), new(fetchtest.Buffer), plenty), "open foo.tgz: not a regular file")
 }

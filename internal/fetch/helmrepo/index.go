@@ -28,15 +28,9 @@ func (e *IndexError) Unwrap() error { return e.Err }
 func (e *IndexError) Transient() bool { return false }
 
 // Index downloads the repository's index into dst, at most limit bytes, and scans it meanwhile. [index.Offsets.Check]
-// reports the faults that a single pass cannot find.
-func (h *Repository) Index(ctx context.Context, dst fetch.Sink, limit int64) (*index.Offsets, error) {
-	offsets, _, err := h.NewIndex(ctx, dst, limit, "")
-	return offsets, err
-}
-
-// NewIndex is Index unless the index still has the known tag: then the error is [ErrNotModified]. It also returns the tag of
-// the downloaded index.
-func (h *Repository) NewIndex(ctx context.Context, dst fetch.Sink, limit int64, known Tag) (*index.Offsets, Tag, error) {
+// reports the faults that a single pass cannot find. If the index still has the known tag, the error is [ErrNotModified]. Index
+// also returns the tag of the downloaded index.
+func (h *Repository) Index(ctx context.Context, dst fetch.Sink, limit int64, known Tag) (*index.Offsets, Tag, error) {
 	u := indexURL(h.base)
 	var scan indexScan
 	var tag Tag

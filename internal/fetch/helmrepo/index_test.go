@@ -65,7 +65,7 @@ func TestIndex(t *testing.T) {
 			w := fetchtest.NewWorld(t)
 			s := w.Serve(t, "repo.test:80", tt.handler)
 			var dst fetchtest.Buffer
-			offsets, err := repository(w, t, tt.url, nil, Options{}).Index(t.Context(), &dst, plenty)
+			offsets, _, err := repository(w, t, tt.url, nil, Options{}).Index(t.Context(), &dst, plenty, "")
 			if err != nil || dst.String() != small || dst.Resets != 1 {
 				t.Fatalf("got %q after %d resets, %v", &dst, dst.Resets, err)
 			}
@@ -103,7 +103,7 @@ func TestIndexStatuses(t *testing.T) {
 	} {
 		w := fetchtest.NewWorld(t)
 		w.Serve(t, "repo.test:80", fetchtest.Status(tt.code))
-		_, err := repository(w, t, "http://repo.test/charts?token=canary", nil, Options{}).Index(t.Context(), new(fetchtest.Buffer), plenty)
+		_, _, err := repository(w, t, "http://repo.test/charts?token=canary", nil, Options{}).Index(t.Context(), new(fetchtest.Buffer), plenty, "")
 		fetchtest.WantError(t, err, "failed to fetch http://repo.test/charts/index.yaml?token=REDACTED : "+tt.text)
 		if fetch.Transient(err) != tt.transient || fetch.AuthFailure(err) != tt.auth {
 			t.Errorf("%d: transient %v, auth %v", tt.code, fetch.Transient(err), fetch.AuthFailure(err))
@@ -127,12 +127,12 @@ func TestIndexSize(t *testing.T) {
 			_, _ = io.WriteString(w, content)
 		}))
 		h := repository(w, t, "http://repo.test", nil, Options{})
-		if _, err := h.Index(t.Context(), new(fetchtest.Buffer), limit); err != nil {
+		if _, _, err := h.Index(t.Context(), new(fetchtest.Buffer), limit, ""); err != nil {
 			t.Error("exactly:", err)
 		}
 		content = long
 		var dst fetchtest.Buffer
-		_, err := h.Index(t.Context(), &dst, limit)
+		_, _, err := h.Index(t.Context(), &dst, limit, "")
 		fetchtest.WantError(t, err, fmt.Sprintf("index exceeds the maximum index file size of %d bytes", limit))
 		var invalid *IndexError
 		if fetch.Transient(err) || errors.As(err, &invalid) || int64(dst.Len()) > limit {
@@ -157,7 +157,7 @@ func TestInvalidIndex(t *testing.T) {
 			w := fetchtest.NewWorld(t)
 			s := w.Serve(t, "repo.test:80", fetchtest.Files{"/index.yaml": tt.content})
 			var dst fetchtest.Buffer
-			offsets, err := repository(w, t, "http://repo.test", nil, Options{}).Index(t.Context(), &dst, plenty)
+			offsets, _, err := repository(w, t, "http://repo.test", nil, Options{}).Index(t.Context(), &dst, plenty, "")
 			if err == nil && tt.hint == "" {
 				// A single pass cannot find this.
 				err = &IndexError{offsets.Check(strings.NewReader(dst.String()))}
@@ -185,12 +185,12 @@ func TestTruncatedIndex(t *testing.T) {
 		s := w.Serve(t, "repo.test:80", fetchtest.InTurn(cut, cut, fetchtest.Files{"/index.yaml": small}))
 		h := repository(w, t, "http://repo.test", nil, Options{})
 		var dst fetchtest.Buffer
-		offsets, err := h.Index(t.Context(), &dst, plenty)
+		offsets, _, err := h.Index(t.Context(), &dst, plenty, "")
 		if err != nil || dst.String() != small || dst.Resets != 3 || len(candidates(t, dst.String(), offsets)) != 1 {
 			t.Errorf("cut at %d: got %q, %v", at, &dst, err)
 		}
 		s.Use(cut)
-		_, err = h.Index(t.Context(), &dst, plenty)
+		_, _, err = h.Index(t.Context(), &dst, plenty, "")
 		fetchtest.WantError(t, err, `Get "http://repo.test/index.yaml": unexpected EOF`)
 		if !fetch.Transient(err) {
 			t.Errorf("cut at %d: not transient", at)
@@ -201,7 +201,7 @@ func TestTruncatedIndex(t *testing.T) {
 func TestIndexWriteError(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	w.Serve(t, "repo.test:80", fetchtest.Files{"/index.yaml": small})
-	_, err := repository(w, t, "http://repo.test", nil, Options{}).Index(t.Context(), new(fullDisk), plenty)
+	_, _, err := repository(w, t, "http://repo.test", nil, Options{}).Index(t.Context(), new(fullDisk), plenty, "")
 	fetchtest.WantError(t, err, "no space left on device")
 	var invalid *IndexError
 	if !errors.Is(err, errFull) || fetch.Transient(err) || errors.As(err, &invalid) {
@@ -223,7 +223,7 @@ func TestConnectionsAreReusedAndClosed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		offsets, err := h.Index(t.Context(), new(fetchtest.Buffer), plenty)
+		offsets, _, err := h.Index(t.Context(), new(fetchtest.Buffer), plenty, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +252,7 @@ func TestProtectedRepository(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	s := w.Serve(t, "repo.test:80", helmtest.BasicAuth("user:canary", fetchtest.Files{"/index.yaml": small}))
 	index := func(id *auth.Identity) error {
-		_, err := repository(w, t, s.URL, id, Options{}).Index(t.Context(), new(fetchtest.Buffer), plenty)
+		_, _, err := repository(w, t, s.URL, id, Options{}).Index(t.Context(), new(fetchtest.Buffer), plenty, "")
 		return err
 	}
 	if err := index(basic(t)); err != nil {
@@ -330,7 +330,7 @@ func TestRefusedIndexOfSlowServer(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	h := repository(w, t, "http://repo.test", nil, Options{Timeout: time.Hour})
-	_, err := h.Index(t.Context(), &fetchtest.Buffer{}, 1<<20)
+	_, _, err := h.Index(t.Context(), &fetchtest.Buffer{}, 1<<20, "")
 	var invalid *IndexError
 	if !errors.As(err, &invalid) {
 		t.Errorf("got error %v, want an IndexError", err)

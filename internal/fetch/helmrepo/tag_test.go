@@ -54,7 +54,7 @@ func TestModified(t *testing.T) {
 	}
 }
 
-func TestNewIndex(t *testing.T) {
+func TestIndexTag(t *testing.T) {
 	for _, tt := range []struct {
 		name, tag string
 		known     Tag // by then
@@ -75,11 +75,11 @@ func TestNewIndex(t *testing.T) {
 			server := &versions{tag: tt.tag}
 			w.Serve(t, "repo.test:80", server)
 			h := repository(w, t, "http://repo.test", nil, Options{})
-			_, tag, err := h.NewIndex(t.Context(), new(fetchtest.Buffer), plenty, "")
+			_, tag, err := h.Index(t.Context(), new(fetchtest.Buffer), plenty, "")
 			if tag != tt.known || err != nil {
 				t.Errorf("first: tag %q, %v", tag, err)
 			}
-			offsets, tag, err := h.NewIndex(t.Context(), new(fetchtest.Buffer), plenty, tag)
+			offsets, tag, err := h.Index(t.Context(), new(fetchtest.Buffer), plenty, tag)
 			if tt.known != "" && (!errors.Is(err, ErrNotModified) || fetch.Transient(err)) {
 				t.Errorf("again: tag %q, %v", tag, err)
 			}
@@ -94,14 +94,14 @@ func TestNewIndex(t *testing.T) {
 }
 
 // A tag belongs to its server: it is not sent to another server, and another server's tag is not accepted.
-func TestNewIndexElsewhere(t *testing.T) {
+func TestIndexTagElsewhere(t *testing.T) {
 	w := fetchtest.NewWorld(t)
 	there := &versions{tag: `"v1"`}
 	w.Serve(t, "there.test:80", there)
 	here := &versions{tag: `"v1"`, moved: "http://there.test/index.yaml"}
 	w.Serve(t, "repo.test:80", here)
 	h := repository(w, t, "http://repo.test", nil, Options{})
-	offsets, tag, err := h.NewIndex(t.Context(), new(fetchtest.Buffer), plenty, `"v1"`)
+	offsets, tag, err := h.Index(t.Context(), new(fetchtest.Buffer), plenty, `"v1"`)
 	if offsets == nil || tag != "" || err != nil {
 		t.Errorf("tag %q, %v", tag, err)
 	}
