@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // maxHeld is the limit, in bytes, of the document that RunnerLog holds until it is complete.
@@ -88,7 +90,7 @@ func (l *RunnerLog) harmless(text []byte) ([]byte, error) {
 	if err != nil || doc.Content[0].Kind == yaml.ScalarNode {
 		return []byte(defuse(string(text))), nil
 	}
-	quoteCommands(doc)
+	edit.Each(doc, quoteCommands)
 	var b bytes.Buffer
 	if bytes.HasPrefix(text, []byte("---")) {
 		b.WriteString("---\n")
@@ -131,9 +133,6 @@ func parseOne(text []byte) (*yaml.Node, error) {
 func quoteCommands(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && (n.Style&yaml.FoldedStyle != 0 || strings.Contains(n.Value, "::") || strings.Contains(n.Value, "##[")) {
 		n.Style = n.Style&yaml.TaggedStyle | yaml.DoubleQuotedStyle
-	}
-	for _, c := range n.Content {
-		quoteCommands(c)
 	}
 }
 

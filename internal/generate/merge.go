@@ -13,6 +13,8 @@ import (
 	"github.com/fluxcd/pkg/runtime/transform"
 	goyaml "go.yaml.in/yaml/v3"
 	yaml "sigs.k8s.io/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // The limits of the content that is read to make a file of an artifact.
@@ -70,17 +72,11 @@ func mapOf(f File) (map[string]any, error) {
 // aliases reports whether a document has too many aliases to expand them safely.
 func aliases(n *goyaml.Node) bool {
 	count := 0
-	var walk func(n *goyaml.Node)
-	walk = func(n *goyaml.Node) {
+	edit.Each(n, func(n *goyaml.Node) {
 		if n.Kind == goyaml.AliasNode {
 			count++
-			return
 		}
-		for _, c := range n.Content {
-			walk(c)
-		}
-	}
-	walk(n)
+	})
 	return count > 100
 }
 

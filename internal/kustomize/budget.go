@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 const (
@@ -134,22 +136,12 @@ func (b *Budget) fail(what, need string) {
 // items of a list one by one.
 type weight struct{ memory, work int64 }
 
-func (w *weight) add(n *yaml.Node) {
-	if n == nil {
-		return
-	}
-	w.memory += nodeWeight + int64(len(n.Value))
-	w.work += nodeWeight + int64(len(n.Value))
-	items := int64(len(n.Content))
-	w.work += items * items / 4
-	for _, c := range n.Content {
-		w.add(c)
-	}
-}
-
-func weightOf(n *yaml.Node) weight {
-	var w weight
-	w.add(n)
+func weightOf(n *yaml.Node) (w weight) {
+	edit.Each(n, func(n *yaml.Node) {
+		items := int64(len(n.Content))
+		w.memory += nodeWeight + int64(len(n.Value))
+		w.work += nodeWeight + int64(len(n.Value)) + items*items/4
+	})
 	return w
 }
 

@@ -31,6 +31,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/bound"
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // maxObjects is the limit of objects in the result of a build.
@@ -286,18 +287,18 @@ const maxEqual = 10_000
 var errEqual = fmt.Errorf("more than %d pairs of equal keys in mappings", maxEqual)
 
 // equal returns the number of pairs of equal keys. Small mappings do not count: they have few pairs.
-func equal(n *yaml.Node) (pairs int) {
-	if n.Kind == yaml.MappingNode && len(n.Content) > 32 {
+func equal(root *yaml.Node) (pairs int) {
+	edit.Each(root, func(n *yaml.Node) {
+		if n.Kind != yaml.MappingNode || len(n.Content) <= 32 {
+			return
+		}
 		seen := make(map[string]int, len(n.Content)/2)
 		for i := 0; i < len(n.Content); i += 2 {
 			key := n.Content[i].Value
 			pairs += seen[key]
 			seen[key]++
 		}
-	}
-	for _, part := range n.Content {
-		pairs += equal(part)
-	}
+	})
 	return pairs
 }
 
@@ -312,7 +313,7 @@ func (o Object) YAML() ([]byte, error) { return o.res.AsYAML() }
 
 // Content decodes an object. kustomize would write it as YAML and parse that again.
 func (o Object) Content() (map[string]any, error) {
-	asWritten(o.res.YNode())
+	edit.Each(o.res.YNode(), asWritten)
 	value, err := decoded(o.res.YNode(), true)
 	if err != nil {
 		return nil, err
@@ -368,15 +369,9 @@ func decoded(n *yaml.Node, root bool) (any, error) {
 // asWritten turns quoted values into strings: a merge keeps the style of a value, and quotes hide its new type when it is
 // written.
 func asWritten(n *yaml.Node) {
-	if n == nil {
-		return
-	}
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	if n.Kind == yaml.ScalarNode && n.Style&quoted != 0 && n.Style&yaml.TaggedStyle == 0 && n.Tag != "!!binary" {
 		n.Tag = "!!str"
-	}
-	for _, c := range n.Content {
-		asWritten(c)
 	}
 }
 

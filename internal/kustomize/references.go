@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // referredAnnotation is the annotation in which kustomize records referring objects. It is never read.
@@ -52,7 +54,11 @@ func (a *accumulator) updateOne(r *resource.Resource, named map[string][]int) er
 		return nil
 	}
 	mentioned := map[int]bool{}
-	mentions(r.YNode(), named, mentioned)
+	edit.Each(r.YNode(), func(n *yaml.Node) {
+		for _, i := range named[n.Value] {
+			mentioned[i] = true
+		}
+	})
 	candidates, err := a.referable(r, slices.Sorted(maps.Keys(mentioned)))
 	if err != nil {
 		return err
@@ -73,19 +79,6 @@ func (a *accumulator) updateOne(r *resource.Resource, named map[string][]int) er
 		}
 	}
 	return nil
-}
-
-// mentions finds the objects whose former name is a value in a node.
-func mentions(n *yaml.Node, named map[string][]int, found map[int]bool) {
-	if n == nil {
-		return
-	}
-	for _, i := range named[n.Value] {
-		found[i] = true
-	}
-	for _, c := range n.Content {
-		mentions(c, named, found)
-	}
 }
 
 func (a *accumulator) referable(r *resource.Resource, mentioned []int) (*objects, error) {
@@ -170,14 +163,8 @@ func (a *accumulator) resolveVars() error {
 const maxVariables = 32 << 20
 
 // variablesIn returns the number of possible references to vars.
-func variablesIn(n *yaml.Node) int64 {
-	if n == nil {
-		return 0
-	}
-	count := int64(strings.Count(n.Value, "$("))
-	for _, c := range n.Content {
-		count += variablesIn(c)
-	}
+func variablesIn(n *yaml.Node) (count int64) {
+	edit.Each(n, func(n *yaml.Node) { count += int64(strings.Count(n.Value, "$(")) })
 	return count
 }
 

@@ -52,7 +52,7 @@ var imports = map[string][]string{
 	"internal/auth":        {"internal/file", "internal/finding", "internal/manifest", "internal/work"},
 	"internal/finding":     {"docs"},
 	"docs":                 {},
-	"internal/generate":    {"internal/bound", "internal/tree"},
+	"internal/generate":    {"internal/bound", "internal/edit", "internal/tree"},
 	"internal/resourceset": {"internal/bound", "internal/cel"},
 	"internal/chart":       {"internal/bound", "internal/finding", "internal/tree"},
 	"internal/index":       {"internal/finding", "internal/resolve"},
@@ -83,7 +83,7 @@ var imports = map[string][]string{
 		"internal/admission", "internal/fetch", "internal/finding", "internal/generate", "internal/manifest", "internal/operator", "internal/store",
 		"internal/values", "internal/work",
 	},
-	"internal/console": {"internal/auth", "internal/conceal", "internal/finding", "internal/manifest", "internal/table"},
+	"internal/console": {"internal/auth", "internal/conceal", "internal/edit", "internal/finding", "internal/manifest", "internal/table"},
 	"internal/credential": {
 		"internal/auth", "internal/fetch", "internal/fetch/bucket", "internal/fetch/git", "internal/finding", "internal/manifest",
 	},
