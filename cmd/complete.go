@@ -13,7 +13,9 @@ import (
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/recorded"
 	"github.com/helmsrc/helmsrc/internal/report"
+	"github.com/helmsrc/helmsrc/internal/session"
 )
 
 // completing reports whether a shell runs the program to get completions.
@@ -24,7 +26,12 @@ func completing(args []string) bool {
 // addCompletions registers the completions of the flags and arguments of all commands.
 func (a *app) addCompletions(root *cobra.Command) {
 	addFlagCompletions(root, root.PersistentFlags())
-	for _, c := range root.Commands() {
+	a.addSubcommandCompletions(root)
+}
+
+func (a *app) addSubcommandCompletions(parent *cobra.Command) {
+	for _, c := range parent.Commands() {
+		a.addSubcommandCompletions(c)
 		addFlagCompletions(c, c.LocalNonPersistentFlags())
 		_ = c.RegisterFlagCompletionFunc(clusterFlag, a.completeClusters) // fails for a command without the flag
 		switch {
@@ -121,7 +128,8 @@ func (o *inputOptions) addClusters(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.Clusters, clusterFlag, nil, "only this cluster of the input: `NAME` is its directory relative to the root of the repository, or a pattern (repeatable)")
 }
 
-// completeClusters completes the value of --cluster with the clusters of the files that are already given.
+// completeClusters completes the value of --cluster with the clusters of the files that are already given, or else of the
+// artifacts directory.
 func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if _, err := a.config.Configure(c, namesFiles(args)); err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -135,7 +143,21 @@ func (a *app) completeClusters(c *cobra.Command, args []string, _ string) ([]cob
 	}
 	options, err := a.loadOptions(o, args, "")
 	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+		return recordedClusters(&a.worker, c), cobra.ShellCompDirectiveNoFileComp
 	}
 	return load.NamesOf(a.worker.Read(c.Context(), options, nil).Clusters), cobra.ShellCompDirectiveNoFileComp
+}
+
+func recordedClusters(w *session.Worker, c *cobra.Command) []string {
+	dir, err := c.Flags().GetString("artifacts-dir")
+	if err != nil {
+		return nil
+	}
+	d, err := recorded.Open(w, &session.StoreOptions{Dir: dir, Named: c.Flags().Changed("artifacts-dir")})
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Clusters() // a directory that cannot be read has none
+	return names
 }

@@ -162,9 +162,12 @@ func (d *Directory) Select(o *load.Options, selectors []load.Selector) (*Selecti
 	})}, nil
 }
 
+// Clusters returns the names of the clusters that have parts of the directory.
+func (d *Directory) Clusters() ([]string, error) { return d.root.Parts(session.ClustersDir) }
+
 // clusters returns the clusters of the directory that the options select; "" is the directory itself, without parts.
 func (d *Directory) clusters(o *load.Options) ([]string, error) {
-	names, err := d.root.Parts(session.ClustersDir)
+	names, err := d.Clusters()
 	if err != nil {
 		return nil, &exit.UsageError{Option: "artifacts-dir", Err: err}
 	}
