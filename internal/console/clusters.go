@@ -19,7 +19,7 @@ type divided struct {
 // shared is a line or a finding that clusters may have in common.
 type shared struct {
 	in    []string
-	print func(where string)
+	print func(in []string) // the clusters, nil if all have it
 }
 
 // Divide holds findings and lines about clusters until Unite prints each once, with the clusters that have it.
@@ -56,20 +56,24 @@ func (c *Console) Unite() {
 		d = &divided{names: []string{""}}
 	}
 	for _, s := range d.found {
-		where := ""
-		if len(s.in) < len(d.names) {
-			where = inClusters(s.in)
+		if len(s.in) == len(d.names) {
+			s.in = nil
 		}
-		s.print(where)
+		s.print(s.in)
 	}
 	c.reportFailures(failures, len(d.names))
 }
 
-// inClusters returns the names of clusters as the end of a message.
-func inClusters(names []string) string { return " (in " + Few(names) + ")" }
+// inClusters returns the names of clusters as the end of a message, "" for nil.
+func inClusters(names []string) string {
+	if names == nil {
+		return ""
+	}
+	return " (in " + Few(names) + ")"
+}
 
 // hold keeps a line about a cluster until Unite prints it. It returns false if the line is to be printed now.
-func (c *Console) hold(print func(where string), key ...any) bool {
+func (c *Console) hold(print func(in []string), key ...any) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.divided == nil || c.divided.at == "" && !c.divided.all {
@@ -89,8 +93,9 @@ func (c *Console) hold(print func(where string), key ...any) bool {
 
 // holdFinding keeps a finding.
 func (c *Console) holdFinding(f finding.Finding, t Presentation) bool {
-	return c.hold(func(where string) {
-		f.Message += where
+	return c.hold(func(in []string) {
+		where := inClusters(in)
+		f.Message, f.Clusters = f.Message+where, in
 		if t.Text != "" {
 			t.Text += where
 		}

@@ -178,7 +178,8 @@ func (c *Console) About(level Level, s Subject, text string, f finding.Finding) 
 	if !c.shown(level) {
 		return
 	}
-	if level != levelInfo && level != levelDebug && c.hold(func(where string) {
+	if level != levelInfo && level != levelDebug && c.hold(func(in []string) {
+		where := inClusters(in)
 		if level == levelHint { // the line before it names the clusters
 			where = ""
 		}

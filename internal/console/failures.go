@@ -24,7 +24,7 @@ func (c *Console) reportFailures(failures []failure, clusters int) {
 	var found []finding.Finding
 	for _, f := range united(failures) {
 		if len(f.in) < clusters {
-			f.Message += inClusters(f.in)
+			f.Message, f.Clusters = f.Message+inClusters(f.in), f.in
 		}
 		found = append(found, f.Finding)
 	}

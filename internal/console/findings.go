@@ -164,7 +164,7 @@ func (c *Console) Silenced(ignores *finding.Ignores, f finding.Finding) bool {
 
 // Keep records a finding for the reports without printing it.
 func (c *Console) Keep(f finding.Finding) {
-	if c.hold(func(where string) { f.Message += where; c.Keep(f) }, "kept", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message) {
+	if c.hold(func(in []string) { f.Message, f.Clusters = f.Message+inClusters(in), in; c.Keep(f) }, "kept", f.Pos, f.Code, f.Kind, f.Namespace, f.Name, f.Message) {
 		return
 	}
 	c.mu.Lock()

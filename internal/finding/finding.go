@@ -47,6 +47,8 @@ type Finding struct {
 	Length int    // of the offending text on that line in bytes, 0 if unknown
 	Line   string // the source line, redacted, "" if unknown
 
+	Clusters []string // that have it, nil if all have
+
 	Message string
 	Fix     string // advice for this finding
 	Related []Pos

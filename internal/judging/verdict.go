@@ -156,7 +156,7 @@ func (v *Verdict) judge() {
 	for _, j := range v.judged {
 		for _, f := range j.in.Found {
 			if clusters := in[keyOf(f)]; !j.in.Loose && len(clusters) < v.clusterCount() {
-				f.Message += " (in " + console.Few(clusters) + ")"
+				f.Message, f.Clusters = f.Message+" (in "+console.Few(clusters)+")", clusters
 			}
 			all = append(all, judgedFinding{f, j})
 		}

@@ -45,6 +45,7 @@ type (
 		Kind        string           `json:"kind,omitempty"`
 		Namespace   string           `json:"namespace,omitempty"`
 		Name        string           `json:"name,omitempty"`
+		Clusters    []string         `json:"clusters,omitempty"`
 		Position    *jsonPosition    `json:"place,omitempty"`
 		Message     string           `json:"message"`
 		Fix         string           `json:"fix,omitempty"`
@@ -122,7 +123,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 
 
 func newJSONFinding(f *finding.Finding, fingerprint string) jsonFinding {
 	out := jsonFinding{
-		Code: f.Code, Rule: ruleName(f.Code), Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name,
+		Code: f.Code, Rule: ruleName(f.Code), Severity: f.Severity, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name, Clusters: f.Clusters,
 		Message: f.Message, Fix: f.Fix, Related: f.Related, Blocks: f.Blocks, Fingerprint: fingerprint, Reason: f.Reason,
 	}
 	if f.Pos.File != "" {

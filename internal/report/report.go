@@ -42,7 +42,7 @@ type Run struct {
 
 // Object is the outcome of one object.
 type Object struct {
-	Cluster    string       `json:"-"` // if there are several
+	Cluster    string       `json:"cluster,omitempty"` // if there are several
 	APIVersion string       `json:"apiVersion"`
 	Kind       string       `json:"kind"`
 	Namespace  string       `json:"namespace,omitempty"`
