@@ -20,6 +20,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/operator"
 	"github.com/helmsrc/helmsrc/internal/plan"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
+	"github.com/helmsrc/helmsrc/internal/session"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
 	"github.com/helmsrc/helmsrc/internal/values"
@@ -53,7 +54,7 @@ func (f *Foresight) recorded(ctx context.Context) error {
 		for _, err := range failures {
 			w.ReportStorage(finding.OddStorage, err)
 		}
-		if other := otherCluster(in, results); other != "" {
+		if other := session.OtherCluster(in, results); other != "" {
 			w.Console.Warn(fmt.Sprintf("%s contains artifacts of %s, but the input is %s: the plan compares two clusters", o.Store.Dir, other, in.Called))
 		}
 		known, stores[in] = known || len(results) > 0, st
@@ -74,16 +75,6 @@ func (f *Foresight) recorded(ctx context.Context) error {
 	}
 	f.matched = plan.Match(f.before.Facts(), f.after.Facts())
 	return nil
-}
-
-// otherCluster returns the recorded cluster if it is not the one of an input, "" if it is or if either is not known.
-func otherCluster(in *load.Input, results []*reconcile.Result) string {
-	for _, r := range results {
-		if in.Called != "" && r.Recorded != "" && r.Recorded != in.Called {
-			return r.Recorded
-		}
-	}
-	return ""
 }
 
 // remember adds the recorded HelmReleases.

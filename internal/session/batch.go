@@ -163,6 +163,10 @@ func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b B
 		return nil, exit.Failed, fmt.Errorf("the run is not complete: %w", ended)
 	}
 	w.ReportNotes(m.In)
+	if other := OtherCluster(m.In, results); fetches && other != "" {
+		w.Console.Warn(fmt.Sprintf("%s contained artifacts of %s, but the input is %s: objects with the same name were replaced; "+
+			"fetch both at once, or into different directories", s.o.Store.DirOf(m.In.Cluster), other, m.In.Called))
+	}
 	code := m.In.Code
 	for _, r := range results {
 		r.Cluster = m.In.Cluster
@@ -176,4 +180,15 @@ func (s *Session) reconcileMember(ctx context.Context, w *Worker, m *Member, b B
 		code = exit.Worst(code, exit.Failed)
 	}
 	return results, code, nil
+}
+
+// OtherCluster returns the cluster that was recorded for an object if it is not the one of the input, "" if it is or if either
+// is not known.
+func OtherCluster(in *load.Input, results []*reconcile.Result) string {
+	for _, r := range results {
+		if in.Called != "" && r.Recorded != "" && r.Recorded != in.Called {
+			return r.Recorded
+		}
+	}
+	return ""
 }
