@@ -77,26 +77,32 @@ func digestOf(file string) digest.Digest {
 
 // files returns the files below a directory of the layout that ours accepts, sorted by name. It skips files that other
 // processes remove, files of other users, and directories that cannot be read.
-func (c *Cache) files(dir string, ours func(file string) bool) (list []Entry, err error) {
+func (c *Cache) files(dir string, ours func(file string) bool) ([]Entry, error) {
 	if fi, err := c.root.Lstat(dir); err != nil || !fi.IsDir() {
 		return nil, nil //nolint:nilerr // something else may be in its place, which is not ours
 	}
-	err = fs.WalkDir(c.root.FS(), dir, func(name string, e fs.DirEntry, err error) error {
+	return c.below(dir, ours)
+}
+
+// below returns the files below a directory that the cache has open, or opens.
+func (c *Cache) below(dir string, ours func(file string) bool) (list []Entry, err error) {
+	root, _, err := c.in(path.Join(dir, "any"), false)
+	if err != nil {
+		return nil, err
+	}
+	found, err := fs.ReadDir(root.FS(), ".")
+	for _, e := range found {
+		name := path.Join(dir, e.Name())
 		switch {
-		case name == dir:
-			return err
-		case err != nil:
-			return nil //nolint:nilerr // see above
-		case e.IsDir() && strings.Count(name, "/") > maxDepth:
-			return fs.SkipDir
-		case !e.Type().IsRegular() || !ours(name):
-			return nil
+		case e.IsDir() && strings.Count(name, "/") <= maxDepth:
+			more, _ := c.below(name, ours) // see files
+			list = append(list, more...)
+		case e.Type().IsRegular() && ours(name):
+			if fi, err := e.Info(); err == nil && file.Owned(fi) {
+				list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: name})
+			}
 		}
-		if fi, err := e.Info(); err == nil && file.Owned(fi) {
-			list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: name})
-		}
-		return nil
-	})
+	}
 	return list, err
 }
 
