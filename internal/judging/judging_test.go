@@ -173,8 +173,7 @@ func TestRemedies(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, _ := inputs.Worker()
-	x := &fixer{w: w, found: &rewrite.Found{}, files: map[string]*editedFile{}}
-	x.found.Read(t.Context(), []string{filepath.Join(dir, "all.yaml"), filepath.Join(dir, "link.yaml")})
+	x := &fixer{w: w, found: rewrite.Find(t.Context(), rewrite.Options{Names: []string{dir}}), files: map[string]*editedFile{}}
 	repaired := func(ctx context.Context, name string) (n int) {
 		var found []finding.Finding
 		for i := range mistakes {

@@ -209,7 +209,7 @@ func (x *fixer) fix(c *console.Console) {
 // repair finds the remedies of the reported findings.
 func (v *Verdict) repair(ctx context.Context) *fixer {
 	in := v.judged[0].in
-	x := &fixer{w: v.w, flux: in.Distribution, found: in.Editable(ctx), files: map[string]*editedFile{}}
+	x := &fixer{w: v.w, flux: in.Distribution, found: in.Options.Editable(ctx), files: map[string]*editedFile{}}
 	x.remedies(ctx, v.reported)
 	return x
 }

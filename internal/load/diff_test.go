@@ -81,9 +81,7 @@ func TestDiff(t *testing.T) {
 	if err := os.WriteFile(name, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var found rewrite.Found
-	found.Read(t.Context(), []string{name})
-	file := found.File(name)
+	file := rewrite.Find(t.Context(), rewrite.Options{Names: []string{name}}).Files[0]
 	l := load.Reader{Console: console.New(io.Discard)}
 	for old, want := range map[string]string{
 		"old": "-- old\n+- new\n - plain\n", "plain": " - old\n-- plain\n+- new\n",

@@ -44,11 +44,10 @@ type Input struct {
 
 // common is the part that the inputs of a run share.
 type common struct {
-	Options  *Options
-	Dirs     []string        // that were named
-	editable []string        // names of files
-	noted    map[string]bool // printed lines: files beside the input, messages of the renderer, read errors
-	Ignores  finding.Ignores
+	Options *Options
+	Dirs    []string        // that were named
+	noted   map[string]bool // printed lines: files beside the input, messages of the renderer, read errors
+	Ignores finding.Ignores
 }
 
 // once reports whether a line was not printed before.

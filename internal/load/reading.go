@@ -137,7 +137,7 @@ func (l *Reader) Read(ctx context.Context, o *Options, get fetcher) *Reading {
 		Secrets:          l.Console.Secrets(),
 	})
 	renderer := render.New(ctx, in, l.rendering(o, get))
-	named := &common{noted: map[string]bool{}, Options: o, editable: in.Editable()}
+	named := &common{noted: map[string]bool{}, Options: o}
 	for _, name := range o.Names {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			named.Dirs = append(named.Dirs, name)

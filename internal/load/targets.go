@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/credential"
 	"github.com/helmsrc/helmsrc/internal/exit"
-	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
@@ -103,24 +101,21 @@ func (l *Reader) ReportNotes(in *Input) {
 	}
 }
 
-// Editable reads the files that may be edited again. A name that leads over a link out of a repository is an error.
-func (in *Input) Editable(ctx context.Context) *rewrite.Found {
-	found := &rewrite.Found{}
-	for _, name := range slices.Concat(in.Options.Names, in.Options.Offered) {
-		if file.Outside(name) {
-			found.Errors = append(found.Errors, &fs.PathError{Op: "edit", Path: name, Err: file.ErrOutside})
-		}
-	}
-	found.Read(ctx, in.editable)
-	return found
+// Editable returns the named files that may be edited, so without standard input.
+func (o *Options) Editable(ctx context.Context) *rewrite.Found {
+	names := slices.DeleteFunc(slices.Concat(o.Names, o.Offered), func(name string) bool { return name == "-" })
+	return rewrite.Find(ctx, rewrite.Options{Names: names, Recursive: o.Recursive, Skip: o.SkipDirs})
 }
 
-// Editable returns the files that may be edited. It reports files that cannot be edited, and returns the exit code for them.
-func (l *Reader) Editable(ctx context.Context, in *Input) (*rewrite.Found, int) {
-	found, code := in.Editable(ctx), exit.OK
+// Editable returns the files that may be edited. It reports files that cannot be read, and returns the exit code for them.
+func (l *Reader) Editable(ctx context.Context, o *Options) (*rewrite.Found, int) {
+	found, code := o.Editable(ctx), exit.OK
 	for _, err := range found.Errors {
 		l.ReportEdit(finding.Unreadable, finding.Object{}, err.Error())
 		code = exit.Usage
+	}
+	for _, link := range found.Outside {
+		l.Console.Warn(link + ": the link leads out of the repository and is not followed")
 	}
 	return found, code
 }

@@ -246,9 +246,6 @@ func (l *loader) enter(dir string, entries []os.DirEntry) {
 	for _, e := range entries {
 		if !e.IsDir() && IsKustomizationFile(e.Name()) {
 			l.in.Dirs = append(l.in.Dirs, dir)
-			if name := filepath.Join(dir, e.Name()); !isManifestName(name) {
-				l.in.unnamed = append(l.in.unnamed, name)
-			}
 			return
 		}
 	}

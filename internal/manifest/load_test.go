@@ -158,27 +158,6 @@ func TestSameFileUnderAnotherName(t *testing.T) {
 	}
 }
 
-// TestEditable: of what was read, files that may hold YAML can be edited, and all that the user named.
-func TestEditable(t *testing.T) {
-	files := "-- more/named.json --\n{}\n-- look/l.yaml --\n"
-	for _, name := range []string{"a.yaml", "b.yml", "c.json", "D.YAML", ".dot.yaml", ".git/x.yaml", "sub/Kustomization", "sub/kustomization", "skip/x.yaml", ".hidden/x.yaml"} {
-		files += "-- in/" + name + " --\nx: 1\n"
-	}
-	write(t, files)
-	o := Options{
-		Files: []string{"in", "in/*.yaml", "more/named.json", "none", "-"}, Offered: []string{"look/l.yaml"}, LookupDirs: []string{"look"},
-		Recursive: true, SkipDirs: []string{"in/skip"}, Stdin: strings.NewReader("x: 1\n"),
-	}
-	want := "in/.dot.yaml in/a.yaml in/b.yml more/named.json look/l.yaml in/sub/Kustomization"
-	if got := filepath.ToSlash(strings.Join(Read(t.Context(), o).Editable(), " ")); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	hook := Options{Offered: []string{"look/l.yaml"}, LookupDirs: []string{"."}}
-	if got := filepath.ToSlash(strings.Join(Read(t.Context(), hook).Editable(), " ")); got != "look/l.yaml" {
-		t.Errorf("a hook edits %s", got)
-	}
-}
-
 func TestLargeFile(t *testing.T) {
 	write(t, tree())
 	f, err := os.Create("large.yaml")

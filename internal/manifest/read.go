@@ -1,7 +1,5 @@
 package manifest
 
-import "path/filepath"
-
 // Input holds all files that were read. Read creates it, and then it does not change: the sets of several clusters
 // are made from one Input, and it lives as long as they do.
 type Input struct {
@@ -13,7 +11,6 @@ type Input struct {
 	// Passed are the files that the input is about, if the other files were read only because they are part of the same build.
 	Passed []string
 
-	unnamed   []string // kustomization files that do not have the name of a manifest
 	namespace string
 	dirs      []string // the directories of the files that the user named
 	lookup    []string // directories for looking things up
@@ -33,16 +30,6 @@ func (in *Input) Kustomized() bool {
 		}
 	}
 	return false
-}
-
-// Editable lists the names of the files that may be edited: those that the user named, and those that may hold YAML.
-func (in *Input) Editable() (names []string) {
-	for _, f := range in.Files {
-		if f.Name != "" && f.Name != StdinName && !f.referenceOnly && (!f.Walked || filepath.Ext(f.Name) != ".json") {
-			names = append(names, f.Name)
-		}
-	}
-	return append(names, in.unnamed...)
 }
 
 // Beside lists the files that are not part of the input, but that it may refer to.

@@ -97,7 +97,7 @@ func (m *Migration) fail(code int) { m.Code = exit.Worst(m.Code, code) }
 // find reads the files that may be edited.
 func (m *Migration) find(ctx context.Context) {
 	var code int
-	m.found, code = m.Worker.Editable(ctx, m.inputs[0])
+	m.found, code = m.Worker.Editable(ctx, m.Options.Load)
 	m.fail(code)
 }
 

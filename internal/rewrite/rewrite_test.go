@@ -28,9 +28,9 @@ func write(t *testing.T, name, text string) string {
 
 func find(t *testing.T, name string) *File {
 	t.Helper()
-	var found Found
-	if errs := found.Read(t.Context(), []string{name}); len(found.Files) != 1 {
-		t.Fatalf("%d files, %v", len(found.Files), errs)
+	found := Find(t.Context(), Options{Names: []string{name}})
+	if len(found.Files) != 1 {
+		t.Fatalf("%d files, %v", len(found.Files), found.Errors)
 	}
 	return found.Files[0]
 }
@@ -100,37 +100,74 @@ func TestReplaceAtOnce(t *testing.T) {
 	}
 }
 
-// TestRead: a link to a file counts if it stays in the repository; a name over a link that leads out is left out.
-func TestRead(t *testing.T) {
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.yaml", "b.yml", "c.json", "D.YAML", ".dot.yaml", ".git/x.yaml", "sub/Kustomization", "sub/kustomization", "skip/x.yaml", ".hidden/x.yaml"} {
+		write(t, filepath.Join(dir, name), "x: 1\n")
+	}
+	found := Find(t.Context(), Options{Names: []string{dir, filepath.Join(dir, "*.yaml"), filepath.Join(dir, "a.yaml")}, Recursive: true, Skip: []string{filepath.Join(dir, "skip")}})
+	var names []string
+	for _, f := range found.Files {
+		name, _ := filepath.Rel(dir, f.Name)
+		names = append(names, filepath.ToSlash(name))
+	}
+	if got := strings.Join(names, " "); got != ".dot.yaml a.yaml b.yml sub/Kustomization" || len(found.Errors) > 0 {
+		t.Errorf("%s, %v", got, found.Errors)
+	}
+	if found := Find(t.Context(), Options{Names: []string{filepath.Join(dir, "nowhere")}}); len(found.Errors) != 1 {
+		t.Errorf("%v", found.Errors)
+	}
+}
+
+// TestFindLinks: a link to a file counts if it stays in the repository; a link that leads out is reported and not edited.
+func TestFindLinks(t *testing.T) {
 	dir, elsewhere := t.TempDir(), write(t, filepath.Join(t.TempDir(), "x.yaml"), "")
 	at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	write(t, at(".git/config"), "")
 	for link, to := range map[string]string{
-		"apps/in.yaml": write(t, at("other/in.yaml"), ""), "apps/out.yaml": elsewhere, "apps/dangling.yaml": at("nothing"), "outside": filepath.Dir(elsewhere),
+		"apps/in.yaml": write(t, at("other/in.yaml"), ""), "apps/out.yaml": elsewhere, "apps/dangling.yaml": at("nothing"), "apps/dir.yaml": at("other"),
+		"outside": filepath.Dir(elsewhere),
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(at(link)), 0o755), os.Symlink(to, at(link))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(t, at("more.yaml"), "")
-	write(t, at("large.yaml"), strings.Repeat("#", maxFile+1))
 	t.Chdir(dir)
-	var found Found
-	names := []string{"apps/in.yaml", "other/in.yaml", "apps/out.yaml", "apps/dangling.yaml", "outside/x.yaml", "large.yaml", "none.yaml", "more.yaml", "large.yaml"}
-	if errs := found.Read(t.Context(), names); len(errs) != 1 || len(found.Files) != 2 || found.File("more.yaml") != found.Files[1] {
-		t.Errorf("%d files, %v", len(found.Files), errs)
+	for _, test := range []struct {
+		names                  []string
+		files, outside, errors int
+	}{
+		{[]string{"apps"}, 1, 1, 0},
+		{[]string{"apps", "other/in.yaml", "apps/in.yaml"}, 1, 1, 0},
+		{[]string{"apps/in.yaml"}, 1, 0, 0},
+		{[]string{"apps/out.yaml"}, 0, 0, 1},
+		{[]string{"apps/*.yaml"}, 1, 1, 1}, // one is dangling
+		{[]string{"outside/x.yaml"}, 0, 0, 1},
+		{[]string{"outside/*"}, 0, 1, 0},
+		{[]string{"none/*"}, 0, 0, 0},
+		{[]string{"none"}, 0, 0, 1},
+	} {
+		found := Find(t.Context(), Options{Names: test.names})
+		if len(found.Files) != test.files || len(found.Outside) != test.outside || len(found.Errors) != test.errors {
+			t.Errorf("%v: %d files, outside %v, errors %v", test.names, len(found.Files), found.Outside, found.Errors)
+		}
 	}
-	if f := found.File("other/in.yaml"); f == nil || f.Name != "apps/in.yaml" || found.File("other") != nil || found.File("nothing") != nil {
+
+	found := Find(t.Context(), Options{Names: []string{"apps"}})
+	if f := found.File("other/in.yaml"); f == nil || f.Name != filepath.Join("apps", "in.yaml") || found.File("other") != nil || found.File("nothing") != nil {
 		t.Errorf("%+v", f)
 	}
-	if errs := found.Read(t.Context(), []string{"other", "more.yaml"}); len(errs) != 1 || len(found.Files) != 2 || len(found.Errors) != 2 {
-		t.Errorf("more: %d files, %v", len(found.Files), errs)
+	write(t, at("more.yaml"), "")
+	write(t, at("more.txt"), "")
+	write(t, at("large.yaml"), strings.Repeat("#", maxFile+1))
+	errs := found.Read(t.Context(), []string{"more.yaml", "more.txt", "other/in.yaml", "outside/x.yaml", "large.yaml", "none.yaml"})
+	if len(errs) != 1 || len(found.Files) != 2 || found.File("more.yaml") == nil {
+		t.Errorf("%d files, %v", len(found.Files), errs)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	var late Found
-	if late.Read(ended, names); len(late.Files) > 0 {
-		t.Errorf("ended: %d files", len(late.Files))
+	if found := Find(ended, Options{Names: []string{"apps", "more.yaml"}}); len(found.Files) > 0 {
+		t.Errorf("ended: %d files", len(found.Files))
 	}
 	for name, want := range map[string]error{"apps/out.yaml": file.ErrOutside, "other": ErrIrregular, "none.yaml": fs.ErrNotExist, "apps/in.yaml": nil} {
 		if _, err := Read(filepath.FromSlash(name), 1); !errors.Is(err, want) {

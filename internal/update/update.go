@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -99,7 +98,7 @@ func (u *Update) Follow(ctx context.Context, in *load.Input, r *reconcile.Reconc
 	u.in = in
 	if u.found == nil {
 		var code int
-		u.found, code = u.w.Editable(ctx, u.in)
+		u.found, code = u.w.Editable(ctx, u.in.Options)
 		u.fail(code)
 	}
 	u.read(ctx)
@@ -108,7 +107,7 @@ func (u *Update) Follow(ctx context.Context, in *load.Input, r *reconcile.Reconc
 
 // read reads the files of the cluster, and parses those with markers that were not parsed before.
 func (u *Update) read(ctx context.Context) {
-	for _, err := range u.found.Read(ctx, slices.DeleteFunc(slices.Clone(u.in.Rendered.Files), notYAML)) {
+	for _, err := range u.found.Read(ctx, u.in.Rendered.Files) {
 		u.w.ReportEdit(finding.Unreadable, at("", policyKey{}, "", 0), err.Error())
 		u.fail(exit.Usage)
 	}
@@ -125,12 +124,6 @@ func (u *Update) read(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// notYAML reports whether a file that a build reads holds something else, like a text of a ConfigMap.
-func notYAML(name string) bool {
-	ext := filepath.Ext(name)
-	return ext != ".yaml" && ext != ".yml" && filepath.Base(name) != "Kustomization"
 }
 
 // Idle reports whether there is nothing to do: no file has a marker, and no version is to be moved.

@@ -100,7 +100,7 @@ var imports = map[string][]string{
 		"internal/values", "internal/verify", "internal/work",
 	},
 	"internal/load": {
-		"internal/admission", "internal/auth", "internal/conceal", "internal/console", "internal/credential", "internal/diff", "internal/edit", "internal/exit", "internal/fetch/git", "internal/file", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
+		"internal/admission", "internal/auth", "internal/conceal", "internal/console", "internal/credential", "internal/diff", "internal/edit", "internal/exit", "internal/fetch/git", "internal/finding", "internal/inventory", "internal/manifest", "internal/marked", "internal/reconcile", "internal/render", "internal/rewrite", "internal/store", "internal/validate",
 	},
 	"internal/trace": {
 		"internal/admission", "internal/auth", "internal/console", "internal/inventory", "internal/load", "internal/manifest", "internal/outline", "internal/reconcile", "internal/render", "internal/report", "internal/resolve", "internal/store",
