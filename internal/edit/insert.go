@@ -23,19 +23,11 @@ func (d *Document) Quote(n *yaml.Node) error {
 	return nil
 }
 
-// Value returns the value of a key of a mapping, or nil. Of several equal keys, the last counts.
-func Value(n *yaml.Node, key string) *yaml.Node {
-	if i := keyIndex(n, key); i >= 0 {
-		return n.Content[i+1]
-	}
-	return nil
-}
-
 func keyIndex(mapping *yaml.Node, key string) int {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return -1
 	}
-	for i := len(mapping.Content) - 2; i >= 0; i -= 2 {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
 			return i
 		}

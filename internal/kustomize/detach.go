@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
-
-	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // detached holds fields that were removed from an object while a patch is merged with it. kustomize visits each field of an object
@@ -52,14 +50,14 @@ func (s *detached) takes(key, value, patch *yaml.Node, except []string) bool {
 	if key.Kind != yaml.ScalarNode || slices.Contains(except, key.Value) {
 		return false
 	}
-	named := edit.Value(patch, key.Value)
+	named, known := fieldOf(patch, key.Value)
 	switch {
-	case named == nil && value.Kind == yaml.ScalarNode:
+	case !known && value.Kind == yaml.ScalarNode:
 		return value.ShortTag() != yaml.NodeTagNull
-	case value.Kind != yaml.MappingNode || named != nil && (named.Kind != yaml.MappingNode || hasDirective(named)):
+	case value.Kind != yaml.MappingNode || known && (named.Kind != yaml.MappingNode || hasDirective(named)):
 		return false
 	}
-	return s.take(value, named) && named == nil
+	return s.take(value, named) && !known
 }
 
 // restore restores the removed fields at their places after the merge.
@@ -86,6 +84,16 @@ func (s *detached) restore() {
 		}
 		m.node.Content = content
 	}
+}
+
+// fieldOf returns a field of a mapping, which may be nil.
+func fieldOf(mapping *yaml.Node, name string) (value *yaml.Node, found bool) {
+	for i := 0; mapping != nil && i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == name {
+			return mapping.Content[i+1], true
+		}
+	}
+	return nil, false
 }
 
 // hasDirective reports whether a patch has a directive for merging a mapping, as in $patch: replace.

@@ -84,10 +84,10 @@ func (p PrivateLines) hide(first, last int, whole bool) {
 func (p PrivateLines) visit(d *edit.Document, n *yaml.Node, last int) {
 	switch {
 	case n == nil:
-	case marked.ObjectOf(n).Kind == "Secret" && (edit.Value(n, "apiVersion") != nil || edit.Value(n, "data") != nil || edit.Value(n, "stringData") != nil):
+	case marked.ObjectOf(n).Kind == "Secret" && (marked.Value(n, "apiVersion") != nil || marked.Value(n, "data") != nil || marked.Value(n, "stringData") != nil):
 		p.hide(d.Line(n), last, true)
 	case n.Kind == yaml.MappingNode:
-		name := edit.Value(n, "name")
+		name := marked.Value(n, "name")
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value, end := n.Content[i], n.Content[i+1], last
 			if i+2 < len(n.Content) {

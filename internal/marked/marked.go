@@ -31,8 +31,8 @@ type Object struct{ APIVersion, Kind, Namespace, Name string }
 
 // ObjectOf returns the object of a document.
 func ObjectOf(root *yaml.Node) Object {
-	meta := edit.Value(root, "metadata")
-	return Object{Text(edit.Value(root, "apiVersion")), Text(edit.Value(root, "kind")), Text(edit.Value(meta, "namespace")), Text(edit.Value(meta, "name"))}
+	meta := Value(root, "metadata")
+	return Object{Text(Value(root, "apiVersion")), Text(Value(root, "kind")), Text(Value(meta, "namespace")), Text(Value(meta, "name"))}
 }
 
 // Text returns the text of a scalar, "" for any other node and for nil.
@@ -43,10 +43,24 @@ func Text(n *yaml.Node) string {
 	return n.Value
 }
 
+// Value returns the value of a key of a mapping, or nil. Of several equal keys, the last counts.
+func Value(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var found *yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			found = n.Content[i+1]
+		}
+	}
+	return found
+}
+
 // Sealed reports whether SOPS encrypted a part of a document and keeps a checksum of the whole document.
 func Sealed(root *yaml.Node) bool {
-	sops := edit.Value(root, "sops")
-	return edit.Value(sops, "mac") != nil && Text(edit.Value(sops, "mac_only_encrypted")) != "true"
+	sops := Value(root, "sops")
+	return Value(sops, "mac") != nil && Text(Value(sops, "mac_only_encrypted")) != "true"
 }
 
 // Any reports whether a file may have markers: most files do not have any, and need not be parsed.

@@ -263,7 +263,7 @@ const sealedText = "SOPS keeps a checksum of the whole document: edit it with so
 
 func child(n *yaml.Node, path ...string) *yaml.Node {
 	for _, key := range path {
-		n = edit.Value(n, key)
+		n = marked.Value(n, key)
 	}
 	return n
 }

@@ -15,7 +15,6 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
-	"github.com/helmsrc/helmsrc/internal/edit"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -168,8 +167,8 @@ func (g *gatherer) gather(n *yaml.Node, sensitive bool) {
 			g.gather(n.Alias, true)
 		}
 	case yaml.MappingNode:
-		secret := edit.Value(n, "kind")
-		path := edit.Value(n, "path")
+		secret := fieldOf(n, "kind")
+		path := fieldOf(n, "path")
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i].Value, n.Content[i+1]
 			below := sensitive && !naming(key)

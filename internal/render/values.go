@@ -3,6 +3,8 @@ package render
 import (
 	"maps"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/sops"
@@ -71,4 +73,16 @@ func sealed(content map[string]any) bool {
 	}
 	data, _ := content["data"].(map[string]any)
 	return len(data) > 0
+}
+
+func fieldOf(n *yaml.Node, name string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i+1]
+		}
+	}
+	return nil
 }

@@ -13,7 +13,6 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
-	"github.com/helmsrc/helmsrc/internal/edit"
 )
 
 // A kustomization can copy values of Secrets to any object: with replacements, vars and patches. A second build with hidden values
@@ -109,7 +108,7 @@ func hiddenDocuments(data []byte) []byte {
 		if err != nil {
 			return data
 		}
-		edit.Each(&document, hideSecrets)
+		hideSecrets(&document)
 		if err := encoder.Encode(&document); err != nil {
 			return data
 		}
@@ -120,27 +119,30 @@ func hiddenDocuments(data []byte) []byte {
 	return out.Bytes()
 }
 
-// hideSecrets hides the values of a Secret, of its generator or of a patch for it, in place: anchors keep their names.
+// hideSecrets hides the values of Secrets, of their generators and of patches for them, in place: anchors keep their names.
 func hideSecrets(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
-		switch kind := edit.Value(n, "kind"); {
+		switch kind := fieldOf(n, "kind"); {
 		case kind != nil && kind.Value == "Secret":
-			hideValues(edit.Value(n, "data"), base64.StdEncoding.EncodeToString([]byte(conceal.Hidden)))
-			hideValues(edit.Value(n, "stringData"), conceal.Hidden)
+			hideValues(fieldOf(n, "data"), base64.StdEncoding.EncodeToString([]byte(conceal.Hidden)))
+			hideValues(fieldOf(n, "stringData"), conceal.Hidden)
 		case kind != nil && kind.Value == "SecretGenerator":
-			hideLiterals(edit.Value(n, "literals"))
+			hideLiterals(fieldOf(n, "literals"))
 		}
-		if generators := edit.Value(n, "secretGenerator"); generators != nil {
+		if generators := fieldOf(n, "secretGenerator"); generators != nil {
 			for _, g := range generators.Content {
-				hideLiterals(edit.Value(g, "literals"))
+				hideLiterals(fieldOf(g, "literals"))
 			}
 		}
-		if patch, kind := edit.Value(n, "patch"), edit.Value(edit.Value(n, "target"), "kind"); patch != nil && kind != nil && kind.Value == "Secret" {
+		if patch, kind := fieldOf(n, "patch"), fieldOf(fieldOf(n, "target"), "kind"); patch != nil && kind != nil && kind.Value == "Secret" {
 			hidePatch(patch)
 		}
 	}
 	if n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "ecret") && strings.Contains(n.Value, ":") {
 		n.Value = string(hiddenDocuments([]byte(n.Value)))
+	}
+	for _, item := range n.Content {
+		hideSecrets(item)
 	}
 }
 
@@ -173,7 +175,7 @@ func hidePatch(patch *yaml.Node) {
 		return
 	}
 	for _, op := range ops.Content[0].Content {
-		path, value := edit.Value(op, "path"), edit.Value(op, "value")
+		path, value := fieldOf(op, "path"), fieldOf(op, "value")
 		if path == nil || value == nil {
 			continue
 		}

@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"internal/records":  {"internal/report", "internal/status", "internal/table"},
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
-	"internal/kustomize": {"internal/bound", "internal/edit"},
+	"internal/kustomize": {"internal/bound"},
 	"internal/config":    {"internal/auth", "internal/bound", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/records", "internal/report"},
 
 	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
@@ -59,7 +59,7 @@ var imports = map[string][]string{
 	"internal/report":      {"internal/finding", "internal/manifest", "internal/outline", "internal/plan", "internal/table"},
 	"internal/store":       {"internal/bound", "internal/digest", "internal/file", "internal/finding", "internal/work"},
 	"internal/merge":       {"internal/digest", "internal/store", "internal/work"},
-	"internal/render":      {"internal/bound", "internal/cel", "internal/conceal", "internal/edit", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
+	"internal/render":      {"internal/bound", "internal/cel", "internal/conceal", "internal/file", "internal/finding", "internal/generate", "internal/kustomize", "internal/manifest", "internal/resourceset", "internal/sops", "internal/tree"},
 	"internal/tree":        {"internal/digest", "internal/file", "internal/finding"},
 	"internal/values":      {"internal/bound", "internal/finding"},
 	"internal/verify":      {"internal/auth", "internal/cache", "internal/digest", "internal/fetch", "internal/finding"},
