@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
+	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/manifest"
+	"github.com/helmsrc/helmsrc/internal/values"
 )
 
 // hiddenData replaces the data of a Secret. It is valid base64, so that checkers accept it.
@@ -28,28 +30,36 @@ func (t *Renderer) hideSecrets(manifests []byte, short []string) []byte {
 	if len(manifests) == 0 {
 		return nil
 	}
-	h := hiding{text: func(text string) string { return text }, data: hiddenData, short: short}
 	var b strings.Builder
 	for _, document := range documentsOf(manifests) {
 		b.WriteString("---\n")
-		b.WriteString(strings.TrimSuffix(h.document(document), "\n"))
+		b.WriteString(strings.TrimSuffix(hideSecret(document, short), "\n"))
 		b.WriteString("\n")
 	}
 	return []byte(t.console.Secrets().Text(b.String()))
 }
 
-// document hides secrets in a document. A document without them stays as it is written.
-func (h hiding) document(document string) string {
+func hideSecret(document string, short []string) string {
 	const unreadable = "# an object that cannot be shown"
 	var object map[string]any
 	if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 		return unreadable
 	}
-	shown := h.object(object, nil, "")
-	if reflect.DeepEqual(shown, object) {
+	shown, _ := withoutShort(object, short, false).(map[string]any)
+	hidden := !reflect.DeepEqual(shown, object)
+	object = shown
+	for _, secret := range secretsIn(object) {
+		for _, field := range []string{"data", "stringData"} {
+			data, _ := secret[field].(map[string]any)
+			for key := range data {
+				data[key], hidden = hiddenData, true
+			}
+		}
+	}
+	if !hidden {
 		return document
 	}
-	text, err := yaml.Marshal(shown)
+	text, err := yaml.Marshal(object)
 	if err != nil {
 		return unreadable
 	}
@@ -68,9 +78,62 @@ func (r *Release) shortSecrets() (short []string) {
 	return slices.Compact(short)
 }
 
-// freeKeys returns the fields whose keys are free texts.
+// freeKeys returns the fields whose keys are free texts. All other keys are fields of a type and do not contain values.
 func freeKeys() []string {
 	return []string{"data", "stringData", "binaryData", "labels", "annotations", "matchLabels", "nodeSelector", "parameters"}
+}
+
+// withoutShort copies a JSON value without short texts. The type of an object stays.
+func withoutShort(value any, short []string, keys bool) any {
+	if len(short) == 0 {
+		return value
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		shown := make(map[string]any, len(v))
+		for key, part := range v {
+			if key != "kind" && key != "apiVersion" {
+				part = withoutShort(part, short, slices.Contains(freeKeys(), key))
+			}
+			if keys {
+				key = conceal.Within(key, short)
+			}
+			shown[key] = part
+		}
+		return shown
+	case []any:
+		shown := make([]any, len(v))
+		for i, part := range v {
+			shown[i] = withoutShort(part, short, false)
+		}
+		return shown
+	case string:
+		return conceal.Within(v, short)
+	case float64:
+		if text := strconv.FormatFloat(v, 'f', -1, 64); len(text) > 2 && slices.Contains(short, text) {
+			return conceal.Hidden
+		}
+	}
+	return value
+}
+
+// secretsIn returns the Secrets in an object: itself, or items of a list.
+func secretsIn(object map[string]any) []map[string]any {
+	if kind, _ := object["kind"].(string); kind == "Secret" {
+		return []map[string]any{object}
+	}
+	var found []map[string]any
+	items, _ := object["items"].([]any)
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			if kind, _ := object["kind"].(string); kind == "SecretList" {
+				found = append(found, o)
+				continue
+			}
+			found = append(found, secretsIn(o)...)
+		}
+	}
+	return found
 }
 
 // RenderedObjects returns the objects in manifests by the names of their files in a diff. Lists are split.
@@ -138,50 +201,28 @@ func objectFile(object map[string]any) string {
 // hiding hides secrets in an object and in its counterpart on the other side. Values that differ but would look alike get the name
 // of their side.
 type hiding struct {
-	text  func(string) string // hides secrets in a text
-	data  string              // replaces the data of a Secret
-	side  string
-	short []string // of both sides
+	console *console.Console
+	side    string
+	short   []string // of both sides
 }
 
-// object hides secrets in an object, or in the items of a list. list is the kind of the list that has the object, "" without one.
-func (h hiding) object(object, other map[string]any, list string) map[string]any {
-	if object == nil {
-		return nil
-	}
+func (h hiding) object(object, other map[string]any) map[string]any {
 	shown := map[string]any{}
 	kind, _ := object["kind"].(string)
-	secret := kind == "Secret" || list == "SecretList"
 	for key, value := range object {
-		if items, ok := value.([]any); ok && key == "items" {
-			shown[key] = h.items(items, kind)
-			continue
-		}
-		shown[key] = h.value(key, value, other[key], secret && (key == "data" || key == "stringData"))
+		secret := kind == "Secret" && (key == "data" || key == "stringData")
+		shown[key] = h.value(key, value, other[key], secret)
 	}
 	return shown
 }
 
-func (h hiding) items(items []any, list string) []any {
-	shown := make([]any, len(items))
-	for i, item := range items {
-		if object, ok := item.(map[string]any); ok {
-			shown[i] = h.object(object, nil, list)
-		} else {
-			shown[i] = h.value("", item, nil, false)
-		}
-	}
-	return shown
-}
-
-// value hides secrets in a value, and in free keys. Other keys are fields of a type and do not contain values.
 func (h hiding) value(field string, value, other any, secret bool) any {
 	switch v := value.(type) {
 	case map[string]any:
 		o, _ := other.(map[string]any)
 		shown := make(map[string]any, len(v))
 		for key, value := range v {
-			name := h.text(key)
+			name := h.console.Secrets().Text(key)
 			if slices.Contains(freeKeys(), field) {
 				name = conceal.Within(name, h.short)
 			}
@@ -202,30 +243,19 @@ func (h hiding) value(field string, value, other any, secret bool) any {
 	case nil:
 		return nil
 	}
-	shown := h.scalar(field, value, secret)
+	shown := h.text(value, secret)
 	if shown == fmt.Sprint(value) && !secret {
 		return value
 	}
-	if other != nil && fmt.Sprint(other) != fmt.Sprint(value) && h.scalar(field, other, secret) == shown {
+	if other != nil && fmt.Sprint(other) != fmt.Sprint(value) && h.text(other, secret) == shown {
 		return shown + " " + h.side
 	}
 	return shown
 }
 
-func (h hiding) scalar(field string, value any, secret bool) string {
+func (h hiding) text(value any, secret bool) string {
 	if secret {
-		return h.data
+		return values.Hidden
 	}
-	text := fmt.Sprint(value)
-	switch v := value.(type) {
-	case string:
-		if field != "kind" && field != "apiVersion" { // the type of an object stays
-			text = conceal.Within(v, h.short)
-		}
-	case float64:
-		if digits := strconv.FormatFloat(v, 'f', -1, 64); len(digits) > 2 && slices.Contains(h.short, digits) {
-			text = conceal.Hidden
-		}
-	}
-	return h.text(text)
+	return h.console.Secrets().Text(fmt.Sprint(withoutShort(value, h.short, false)))
 }

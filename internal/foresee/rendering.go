@@ -217,8 +217,7 @@ func (f *Foresight) manifestsDiff(r *Release, short []string, before, after map[
 		shown, with map[string]map[string]any
 	}{{"before", before, after}, {"after", after, before}} {
 		for name, object := range side.shown {
-			h := hiding{f.Worker.Console.Secrets().Text, values.Hidden, side.name, short}
-			text, err := yaml.Marshal(h.object(object, side.with[name], ""))
+			text, err := yaml.Marshal(hiding{f.Worker.Console, side.name, short}.object(object, side.with[name]))
 			if err != nil {
 				return "", fmt.Errorf("cannot print the rendered objects of %s: %w", r.Object, err)
 			}
