@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -81,22 +82,26 @@ func (c *Cache) files(dir string, ours func(file string) bool) ([]Entry, error) 
 	if fi, err := c.root.Lstat(dir); err != nil || !fi.IsDir() {
 		return nil, nil //nolint:nilerr // something else may be in its place, which is not ours
 	}
-	return c.below(dir, ours)
-}
-
-// below returns the files below a directory that the cache has open, or opens.
-func (c *Cache) below(dir string, ours func(file string) bool) (list []Entry, err error) {
-	root, _, err := c.in(path.Join(dir, "any"), false)
+	root, err := c.root.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = root.Close() }()
+	return below(root, dir, ours)
+}
+
+// below returns the files below an open directory. Directories in it are closed again: there may be hundreds.
+func below(root *os.Root, dir string, ours func(file string) bool) (list []Entry, err error) {
 	found, err := fs.ReadDir(root.FS(), ".")
 	for _, e := range found {
 		name := path.Join(dir, e.Name())
 		switch {
 		case e.IsDir() && strings.Count(name, "/") <= maxDepth:
-			more, _ := c.below(name, ours) // see files
-			list = append(list, more...)
+			if sub, err := root.OpenRoot(e.Name()); err == nil {
+				more, _ := below(sub, name, ours) // see files
+				list = append(list, more...)
+				_ = sub.Close()
+			}
 		case e.Type().IsRegular() && ours(name):
 			if fi, err := e.Info(); err == nil && file.Owned(fi) {
 				list = append(list, Entry{Size: fi.Size(), Used: fi.ModTime(), file: name})

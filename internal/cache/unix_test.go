@@ -35,30 +35,63 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// withFiles calls f while the process can open only a few more files.
+func withFiles(t *testing.T, more int, f func()) {
+	t.Helper()
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit)
+	null, failed := os.Open(os.DevNull)
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	few := limit
+	few.Cur = uint64(null.Fd()) + uint64(more)
+	if err := errors.Join(null.Close(), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few)); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestTooManyFiles keeps entries that cannot be opened because the process has too many open files.
 func TestTooManyFiles(t *testing.T) {
 	w := newWorld(t)
 	c := w.open()
 	d := keep(c, alice, "archive")
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	none := limit
-	none.Cur = 0
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
-		t.Fatal(err)
-	}
-	_, served := load(c, alice, d)
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if served {
-		t.Error("served without a free file descriptor")
-	}
+	withFiles(t, 0, func() {
+		if _, ok := load(c, alice, d); ok {
+			t.Error("served without a free file descriptor")
+		}
+	})
 	w.warned("cannot be read and is not used: too many open files")
 	if got, ok := load(c, alice, d); !ok || got != "archive" {
 		t.Error("the entry is gone")
+	}
+}
+
+// TestFewFiles lists and prunes a cache whose directories are more than the process can open. Those of answers stay open.
+func TestFewFiles(t *testing.T) {
+	w := newWorld(t)
+	c := w.open()
+	for i := range 100 {
+		keep(c, alice, fmt.Sprint(i))
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c = w.open()
+	withFiles(t, 150, func() {
+		if entries, err := c.Entries(); len(entries) < 200 || err != nil {
+			t.Errorf("%d entries, %v", len(entries), err)
+		}
+		if _, err := c.Prune(func(*cache.Entry) bool { return true }); err != nil {
+			t.Error(err)
+		}
+	})
+	if left := append(w.files("answers"), w.files("blobs")...); len(left) > 0 {
+		t.Errorf("%d files are left", len(left))
 	}
 }
 

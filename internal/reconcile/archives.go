@@ -12,20 +12,21 @@ import (
 	"github.com/helmsrc/helmsrc/internal/fetch"
 )
 
-// archive is acquire with a reason for the error: either the server or this machine may have failed.
+// archive returns the archive of a chart. Its error has a reason: either the server or this machine may have failed.
 func (r *Reconciler) archive(ctx context.Context, chosen *resolvedChart) (*blob.Blob, error) {
-	archive, err := r.acquire(ctx, chosen)
+	archive, err := r.blobs.Get(ctx, chosen.key, r.limits.Archive, chosen.fetch)
 	var local *blob.WriteError
-	var download *downloadError
 	switch {
-	case err == nil:
-		return archive, nil
 	case errors.As(err, &local):
 		return nil, unsaved(unsavedChart, local)
-	case errors.As(err, &download):
-		err = download.err
+	case err != nil:
+		return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", chosen.otherBytes(err)))
 	}
-	return nil, pullFailure(fmt.Errorf("failed to download chart for remote reference: %w", err))
+	if err := r.carry(ctx, chosen, archive); err != nil {
+		archive.Release()
+		return nil, pullFailure(err)
+	}
+	return archive, nil
 }
 
 // acquire returns the archive of a chart. A caller that does not release it keeps it until the end of the

@@ -107,6 +107,9 @@ func (p *reconciliation) remember() error {
 	if err := p.r.store.Remember(p.key, record, p.remembered); err != nil {
 		return fmt.Errorf("unable to record the status: %w", err)
 	}
+	if p.remembered != nil {
+		p.result.Recorded = p.remembered.Cluster
+	}
 	if p.out.Failure == nil && p.status.artifact != nil {
 		p.collect()
 	}

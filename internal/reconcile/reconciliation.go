@@ -200,7 +200,6 @@ func (p *reconciliation) recall() {
 		p.warnAs(finding.OddStorage, "the record of the last run is ignored: %v", err)
 		return
 	}
-	p.result.Recorded = record.Cluster
 	p.remembered, p.fingerprint, p.tag, p.chart = record, record.Fingerprint, helmrepo.Tag(record.Tag), record.Chart
 	p.prev = status.Previous{
 		Conditions:         p.status.conditions,

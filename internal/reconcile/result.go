@@ -53,7 +53,7 @@ type Result struct {
 	Events  []status.Event
 	Failure *status.Failure
 	remarks
-	// Recorded is the cluster of an object that an earlier run recorded, "" if unknown.
+	// Recorded is the cluster in the record of an earlier run, which the caller read or this run replaced; "" if unknown.
 	Recorded string
 	// Resolution is the version that a chart was resolved to, as far as it is known.
 	Resolution *Resolution
