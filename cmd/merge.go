@@ -39,6 +39,7 @@ shard is missing, 3 an artifact was altered.`,
 		Example: `  helmsrc artifacts merge shard-0 shard-1
   helmsrc artifacts merge shard-0 shard-1 -d whole -o table`,
 	}
+	c.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 	fs := c.Flags()
 	o.store.addDir(fs)
 	o.store.addAddress(fs)

@@ -56,7 +56,7 @@ func (c *Console) Unite() {
 		d = &divided{names: []string{""}}
 	}
 	for _, s := range d.found {
-		if len(s.in) == len(d.names) {
+		if len(s.in) >= len(d.names) {
 			s.in = nil
 		}
 		s.print(s.in)

@@ -261,7 +261,7 @@ func (f *Foresight) Objects(p *plan.Plan) []report.Object {
 		}
 		c, r := &p.Changes[i], f.after.Of(f.matched[i].After)
 		o := session.NewReportObject(r.Object)
-		o.Message = strings.Join(c.Texts(), "; ")
+		o.Cluster, o.Message = c.ID.Cluster, strings.Join(c.Texts(), "; ")
 		switch {
 		case c.Action == plan.Blocked:
 			o.State = report.StateFailed
@@ -276,11 +276,13 @@ func (f *Foresight) Objects(p *plan.Plan) []report.Object {
 	return objects
 }
 
-// alignClusters gives the only cluster of one side the name that it has on the other side.
+// alignClusters gives the only cluster of one side the name that it has on the other side: a side names its only cluster if its files
+// have others.
 func (f *Foresight) alignClusters() {
-	if len(f.before.names()) == 1 && len(f.after.names()) > 1 {
+	before, after := f.before.names(), f.after.names()
+	if len(before) == 1 && (len(after) > 1 || before[0] == "") {
 		f.before.callAs(f.after)
-	} else if len(f.after.names()) == 1 && len(f.before.names()) > 1 {
+	} else if len(after) == 1 && (len(before) > 1 || after[0] == "") {
 		f.after.callAs(f.before)
 	}
 }

@@ -70,6 +70,9 @@ func (w Work) Before(inputs []*load.Input) (*Side, error) { return w.side(inputs
 
 func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
 	s := &Side{Work: w, base: b, codes: map[plan.ID]int{}, Inputs: load.WithoutLoose(slices.Clone(inputs))}
+	if b == nil && len(w.Options.Load.Offered) > 0 {
+		w.warnLoose(inputs)
+	}
 	var err error
 	if s.replaced, err = w.Worker.Replace(w.Options, s.Inputs, nil); err != nil && b == nil {
 		return s, err
@@ -86,6 +89,17 @@ func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
 		}
 		return nil
 	})
+}
+
+// warnLoose names the releases that are not compared, because no cluster applies the file that was passed.
+func (w Work) warnLoose(inputs []*load.Input) {
+	for _, in := range inputs {
+		for _, obj := range in.Inventory.Objects() {
+			if in.Loose && in.Wanted(obj) && (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) {
+				w.Worker.Console.Warn(console.ObjectSubject(obj).String() + " is not compared: no cluster applies its file")
+			}
+		}
+	}
 }
 
 // names returns the clusters of the side.

@@ -104,8 +104,14 @@ type Selection struct {
 	w *session.Worker
 
 	Results []*reconcile.Result
-	Missing []*manifest.Object // the objects that were never fetched
-	Code    int                // the exit code of the inputs and the missing objects
+	Missing []missing // the objects that were never fetched
+	Code    int       // the exit code of the inputs and the missing objects
+}
+
+// missing is an object without a record, and the name of its cluster, if that is shown.
+type missing struct {
+	object  *manifest.Object
+	cluster string
 }
 
 // Objects returns the selected objects for a report.
@@ -114,9 +120,9 @@ func (s *Selection) Objects() ([]report.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, obj := range s.Missing {
-		o := session.NewReportObject(obj)
-		o.State = report.StateFailed
+	for _, m := range s.Missing {
+		o := session.NewReportObject(m.object)
+		o.State, o.Cluster = report.StateFailed, m.cluster
 		list = append(list, o)
 	}
 	return list, nil
@@ -182,6 +188,11 @@ func (d *Directory) clusters(o *load.Options) ([]string, error) {
 	return load.NamesOf(chosen), err
 }
 
+// fetched reports whether fetch would record a selected object.
+func fetched(in *load.Input, obj *manifest.Object) bool {
+	return in.Wanted(obj) && !reconcile.HasNoStatus(obj) && !isOwnRepository(in, obj)
+}
+
 // isOwnRepository reports whether an object that no argument names is the source of a cluster's own repository, with a login that is only in
 // the cluster.
 func isOwnRepository(in *load.Input, obj *manifest.Object) bool {
@@ -200,7 +211,10 @@ func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
 		for _, r := range all {
 			recorded[load.Recorded(r.Object.Object)] = r
 		}
-		for _, obj := range in.Inventory.Objects() {
+		objects := in.Inventory.Objects()
+		// fetch leaves the repository's own source out unless there is nothing else.
+		others := slices.ContainsFunc(objects, func(obj *manifest.Object) bool { return fetched(in, obj) })
+		for _, obj := range objects {
 			if !in.Wanted(obj) {
 				continue
 			}
@@ -208,8 +222,8 @@ func (d *Directory) OfInputs(inputs []*load.Input) (*Selection, error) {
 			switch {
 			case known:
 				found.Results = append(found.Results, result)
-			case !reconcile.HasNoStatus(obj) && !isOwnRepository(in, obj):
-				found.Missing = append(found.Missing, obj)
+			case fetched(in, obj) || !others && !reconcile.HasNoStatus(obj):
+				found.Missing = append(found.Missing, missing{obj, in.Cluster})
 				found.Code = exit.Worst(found.Code, exit.Failed)
 				f := validate.New(obj, finding.NeverFetched, "nothing is recorded for it: it was never fetched into this artifacts directory", "", obj.Excerpt("metadata", "name"))
 				d.w.Console.ReportAs(f, console.Presentation{At: console.ObjectSubject(obj), Brief: true})

@@ -45,7 +45,7 @@ var imports = map[string][]string{
 	"internal/records":  {"internal/report", "internal/status", "internal/table"},
 	"internal/manifest": {"internal/bound", "internal/conceal", "internal/edit", "internal/file", "internal/finding"},
 
-	"internal/kustomize": {"internal/bound"},
+	"internal/kustomize": {"internal/bound", "internal/edit"},
 	"internal/config":    {"internal/auth", "internal/bound", "internal/console", "internal/exit", "internal/file", "internal/finding", "internal/records", "internal/report"},
 
 	"internal/admission":   {"internal/finding", "internal/manifest", "internal/operator"},
