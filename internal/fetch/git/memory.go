@@ -25,6 +25,11 @@ const (
 	keptPacks  = "git objects"
 )
 
+// packList holds the packs with all objects that are needed of a commit. Caches and bundles contain it.
+type packList struct{ Packs []keptPack }
+
+type keptPack struct{ Digest digest.Digest }
+
 // location names the repository, and whether it is shown a login.
 func (c *clone) location() string {
 	bare := *c.url
@@ -78,29 +83,29 @@ func (c *clone) rememberTarget(t *gitTarget) {
 }
 
 // keptPacks returns the kept packs with the needed objects of a target.
-func (c *clone) keptPacks(t *gitTarget) (packs []digest.Digest, ok bool) {
+func (c *clone) keptPacks(t *gitTarget) (list packList, ok bool) {
 	m, s := &c.options.Memory, newSelection(c.options)
-	if m.Recall(keptPacks, c.packsName(t, s), &packs) {
-		return packs, true
+	if m.Recall(keptPacks, c.packsName(t, s), &list) {
+		return list, true
 	}
-	return packs, s.partial() && m.Recall(keptPacks, c.packsName(t, nil), &packs)
+	return list, s.partial() && m.Recall(keptPacks, c.packsName(t, nil), &list)
 }
 
 func (c *clone) hasPacks(t *gitTarget) bool {
-	packs, ok := c.keptPacks(t)
+	list, ok := c.keptPacks(t)
 	m := &c.options.Memory
-	return ok && !slices.ContainsFunc(packs, func(d digest.Digest) bool { return !m.Cache.Holds(m.Scope, d) })
+	return ok && !slices.ContainsFunc(list.Packs, func(p keptPack) bool { return !m.Cache.Holds(m.Scope, p.Digest) })
 }
 
 // recall puts the objects of a target into a store, if all of them are kept. A pack of a part of the repository does no
 // harm: objects are looked up by hash.
 func (c *clone) recall(ctx context.Context, store *gitStore, t *gitTarget) bool {
-	packs, ok := c.keptPacks(t)
+	list, ok := c.keptPacks(t)
 	if !ok {
 		return false
 	}
-	for _, d := range packs {
-		if err := c.loadPack(ctx, store, d); err != nil {
+	for _, p := range list.Packs {
+		if err := c.loadPack(ctx, store, p.Digest); err != nil {
 			return false
 		}
 	}
@@ -136,15 +141,15 @@ func (c *clone) remember(store *gitStore, t *gitTarget) {
 		return
 	}
 	names, _ := filepath.Glob(filepath.Join(store.dir, "objects", "pack", "*.pack"))
-	packs := []digest.Digest{}
+	var list packList
 	for _, name := range names {
 		d, err := c.rememberPack(name)
 		if err != nil {
 			return
 		}
-		packs = append(packs, d)
+		list.Packs = append(list.Packs, keptPack{d})
 	}
-	m.Remember(keptPacks, c.packsName(t, newSelection(c.options)), packs)
+	m.Remember(keptPacks, c.packsName(t, newSelection(c.options)), list)
 }
 
 func (c *clone) rememberPack(name string) (digest.Digest, error) {

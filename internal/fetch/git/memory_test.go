@@ -1,6 +1,7 @@
 package git
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -136,5 +137,13 @@ func TestGitCacheLostPack(t *testing.T) {
 			t.Fatal(err)
 		}
 		read()
+	}
+}
+
+// TestPackList reads the list of packs in a cache or bundle of an earlier version.
+func TestPackList(t *testing.T) {
+	var list packList
+	if err := json.Unmarshal([]byte(`{"Packs":[{"Digest":"sha256:aa","Size":7}]}`), &list); err != nil || len(list.Packs) != 1 || list.Packs[0].Digest != "sha256:aa" {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
