@@ -14,7 +14,6 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/exit"
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/operator"
@@ -91,7 +90,7 @@ func (s *Side) remember(in *load.Input, st *store.Store, results []*reconcile.Re
 		if there { // the record may have another name
 			r.Fact.Namespace, r.Fact.Name = own.Namespace, own.Name
 		}
-		if obj.Kind != helmv2.HelmReleaseKind && !inventory.IsOperated(obj) || !in.Wanted(obj) || !there && len(in.Dirs) == 0 {
+		if !isRelease(obj) || !in.Wanted(obj) || !there && len(in.Dirs) == 0 {
 			continue
 		}
 		if !r.remember(result, results) {

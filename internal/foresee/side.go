@@ -79,7 +79,7 @@ func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
 	}
 	return s, w.Worker.Each(s.Inputs, func(in *load.Input) error {
 		for _, obj := range in.Inventory.Objects() {
-			if (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) && in.Wanted(obj) {
+			if isRelease(obj) && in.Wanted(obj) {
 				s.add(in, obj)
 			}
 		}
@@ -91,11 +91,16 @@ func (w Work) side(inputs []*load.Input, b *base) (*Side, error) {
 	})
 }
 
+// isRelease reports whether an object is a HelmRelease, of Flux 2 or Flux 1.
+func isRelease(obj *manifest.Object) bool {
+	return obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)
+}
+
 // warnLoose names the releases that are not compared, because no cluster applies the file that was passed.
 func (w Work) warnLoose(inputs []*load.Input) {
 	for _, in := range inputs {
 		for _, obj := range in.Inventory.Objects() {
-			if in.Loose && in.Wanted(obj) && (obj.Kind == helmv2.HelmReleaseKind || inventory.IsOperated(obj)) {
+			if in.Loose && in.Wanted(obj) && isRelease(obj) {
 				w.Worker.Console.Warn(console.ObjectSubject(obj).String() + " is not compared: no cluster applies its file")
 			}
 		}
