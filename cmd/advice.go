@@ -101,6 +101,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
+	cmd.SuggestionsMinimumDistance = 2
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])
 	}

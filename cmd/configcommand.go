@@ -41,6 +41,6 @@ func newConfigSchemaCommand(a *app) *cobra.Command {
 		Example: "  helmsrc config schema > helmsrc.schema.json",
 		Args:    noArguments,
 	}
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return config.WriteSchema(a.env.Stdout, cmd.Root()) }
+	c.RunE = func(*cobra.Command, []string) error { return config.WriteSchema(a.env.Stdout, a.config.Root()) }
 	return c
 }

@@ -294,3 +294,17 @@ func roff(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// TestOneCommand: a command line that begins with a command has only this one at first.
+func TestOneCommand(t *testing.T) {
+	for name := range commandsByName() {
+		a := &app{env: &Env{Program: "helmsrc", Args: []string{name}}, console: console.New(nil)}
+		root := newRootCommand(a)
+		if own := root.Commands(); len(own) != 1 || own[0].Name() != name {
+			t.Errorf("%s: the root has %d commands", name, len(own))
+		}
+		if all, want := a.config.Root().Commands(), len(commandsByName())+len(hiddenCommands(a)); len(all) != want {
+			t.Errorf("%s: all are %d commands, want %d", name, len(all), want)
+		}
+	}
+}

@@ -3,8 +3,11 @@ package cmd
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -107,7 +110,7 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 			if a.env.Environ == nil {
 				return nil
 			}
-			for _, text := range config.UnknownVariables(cmd.Root(), a.env.Environ()) {
+			for _, text := range a.config.UnknownVariables(a.env.Environ()) {
 				a.console.Warn(text)
 			}
 			return nil
@@ -123,45 +126,61 @@ and may be set in a file ` + config.Name + `: see 'helmsrc config --help'.`,
 	})
 	root.SetHelpCommand(newHelpCommand())
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SuggestionsMinimumDistance = 2
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help.page(cmd) })
 	root.SetUsageFunc(a.help.usage)
 	root.AddGroup(commandGroups()...)
 	addConsoleFlags(root.PersistentFlags())
 	config.AddFlags(root.PersistentFlags())
-	root.AddCommand(
-		newFetchCommand(a),
-		newResolveCommand(a),
-		newVerifyCommand(a),
-		newLockCommand(a),
-		newBundleCommand(a),
-		newMirrorCommand(a),
-		newValidateCommand(a),
-		newPlanCommand(a),
-		newTemplateCommand(a),
-		newValuesCommand(a),
-		newOutdatedCommand(a),
-		newVersionsCommand(a),
-		newWhyCommand(a),
-		newTreeCommand(a),
-		newUpdateCommand(a),
-		newMigrateCommand(a),
-		newExplainCommand(a),
-		newArtifactsCommand(a),
-		newCacheCommand(a),
-		newConfigCommand(a),
-		newVersionCommand(a),
-		newCompletionCommand(a),
-	)
-	root.AddCommand(hiddenCommands(a)...)
-	for _, c := range root.Commands() {
-		c.SuggestionsMinimumDistance = root.SuggestionsMinimumDistance
+	named, args := commandsByName(), a.env.Args
+	a.config.Root = sync.OnceValue(func() *cobra.Command {
+		for _, name := range slices.Sorted(maps.Keys(named)) {
+			root.AddCommand(named[name](a))
+		}
+		root.AddCommand(hiddenCommands(a)...)
+		callAs(root, a.env.Program)
+		return root
+	})
+	// The flags of all commands take a millisecond: if the command line begins with a command, the rest is added only when it
+	// is needed.
+	if len(args) > 0 && named[args[0]] != nil {
+		root.AddCommand(named[args[0]](a))
+		delete(named, args[0])
+		callAs(root, a.env.Program)
+	} else {
+		a.config.Root()
 	}
-	if completing(a.env.Args) {
+	if completing(args) {
 		a.addCompletions(root)
 	}
-	callAs(root, a.env.Program)
 	return root
+}
+
+// commandsByName returns the functions that make the commands.
+func commandsByName() map[string]func(*app) *cobra.Command {
+	return map[string]func(*app) *cobra.Command{
+		"fetch":      newFetchCommand,
+		"resolve":    newResolveCommand,
+		"verify":     newVerifyCommand,
+		"lock":       newLockCommand,
+		"bundle":     newBundleCommand,
+		"mirror":     newMirrorCommand,
+		"validate":   newValidateCommand,
+		"plan":       newPlanCommand,
+		"template":   newTemplateCommand,
+		"values":     newValuesCommand,
+		"outdated":   newOutdatedCommand,
+		"versions":   newVersionsCommand,
+		"why":        newWhyCommand,
+		"tree":       newTreeCommand,
+		"update":     newUpdateCommand,
+		"migrate":    newMigrateCommand,
+		"explain":    newExplainCommand,
+		"artifacts":  newArtifactsCommand,
+		"cache":      newCacheCommand,
+		"config":     newConfigCommand,
+		"version":    newVersionCommand,
+		"completion": newCompletionCommand,
+	}
 }
 
 // newHelpCommand returns the help command of cobra, with an error for words that are not a command.

@@ -31,9 +31,10 @@ const (
 // Config is the configuration of a run. Configure changes it; only one goroutine may use it at a time.
 type Config struct {
 	Getenv       func(string) string
-	File         string // the file that was read, "" without one
-	Ignored      bool   // a file was found, but not read because of --untrusted
-	OwnDirectory bool   // a user who trusts the checkout has named the artifacts directory
+	Root         func() *cobra.Command // the root with all commands, whose flags are the keys of a file
+	File         string                // the file that was read, "" without one
+	Ignored      bool                  // a file was found, but not read because of --untrusted
+	OwnDirectory bool                  // a user who trusts the checkout has named the artifacts directory
 }
 
 // Origins holds the origins of the values of flags that do not have their default.
@@ -57,7 +58,7 @@ func (c *Config) Configure(command *cobra.Command, filesGiven bool) (Origins, er
 	if flags.Lookup(filesFlag) == nil && command.Annotations[Annotation] == "" {
 		return from, nil
 	}
-	file, err := read(command, from)
+	file, err := c.read(command, from)
 	if file == nil || err != nil {
 		return from, err
 	}
@@ -158,11 +159,11 @@ func setFlag(flags *pflag.FlagSet, f *pflag.Flag, value string) error {
 const helmsrcRelease = "HELMSRC_RELEASE"
 
 // UnknownVariables returns warnings about variables that look like those of flags, but belong to no flag. It reads the flags
-// of all commands only if the environment has variables with the prefix HELMSRC_.
-func UnknownVariables(root *cobra.Command, environ []string) []string {
+// of all commands only if the environment has variables with the prefix HELMSRC_ besides that of the Action.
+func (c *Config) UnknownVariables(environ []string) []string {
 	var names []string
 	for _, variable := range environ {
-		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "HELMSRC_") && value != "" {
+		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "HELMSRC_") && name != helmsrcRelease && value != "" {
 			names = append(names, name)
 		}
 	}
@@ -171,16 +172,16 @@ func UnknownVariables(root *cobra.Command, environ []string) []string {
 	}
 	slices.Sort(names)
 	known := []string{helmsrcRelease}
-	var add func(c *cobra.Command)
-	add = func(c *cobra.Command) {
-		for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+	var add func(*cobra.Command)
+	add = func(command *cobra.Command) {
+		for _, flags := range []*pflag.FlagSet{command.Flags(), command.PersistentFlags()} {
 			flags.VisitAll(func(f *pflag.Flag) { known = append(known, Variable(f.Name)) })
 		}
-		for _, sub := range c.Commands() {
+		for _, sub := range command.Commands() {
 			add(sub)
 		}
 	}
-	add(root)
+	add(c.Root())
 	var warnings []string
 	for _, name := range names {
 		if slices.Contains(known, name) {

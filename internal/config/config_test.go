@@ -121,7 +121,7 @@ func TestOrder(t *testing.T) {
 	} {
 		root := testCommand()
 		root.SetArgs(test.args)
-		c := Config{Getenv: func(name string) string { return map[string]string{"HELMSRC_TIMEOUT": test.environment}[name] }}
+		c := Config{Root: func() *cobra.Command { return root }, Getenv: func(name string) string { return map[string]string{"HELMSRC_TIMEOUT": test.environment}[name] }}
 		for _, sub := range root.Commands() {
 			sub.RunE = func(cmd *cobra.Command, _ []string) error {
 				from, err := c.Configure(cmd, false)

@@ -28,7 +28,7 @@ type effectiveValue struct {
 func (c *Config) effectiveValues(asked *cobra.Command) (map[string]map[string]effectiveValue, error) {
 	all := map[string]map[string]effectiveValue{"": {}}
 	several := map[string]bool{}
-	for _, command := range commands(asked.Root()) {
+	for _, command := range commands(c.Root()) {
 		// A flag that was typed for this command applies to all commands.
 		inherited := command.InheritedFlags()
 		from, err := c.Configure(command, false)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,9 +44,9 @@ type setting struct {
 
 // read reads the file that the flags name, or that it finds. It returns nil
 // without a file.
-func read(c *cobra.Command, origins Origins) (*configuration, error) {
-	named, _ := c.Flags().GetString("config")
-	none, _ := c.Flags().GetBool("no-config")
+func (c *Config) read(command *cobra.Command, origins Origins) (*configuration, error) {
+	named, _ := command.Flags().GetString("config")
+	none, _ := command.Flags().GetBool("no-config")
 	if none && named != "" {
 		byFlag := origins["config"] == "--config"
 		if byFlag == (origins["no-config"] == "--no-config") {
@@ -59,16 +58,16 @@ func read(c *cobra.Command, origins Origins) (*configuration, error) {
 	case none:
 		return nil, nil
 	case named != "":
-		return parse(c.Root().Context(), c.Root(), named, false)
+		return parse(c.Root(), named, false)
 	}
 	path, err := find()
-	if untrusted, _ := c.Flags().GetBool(UntrustedFlag); untrusted && (path != "" || err != nil) {
+	if untrusted, _ := command.Flags().GetBool(UntrustedFlag); untrusted && (path != "" || err != nil) {
 		return &configuration{ignored: true}, nil
 	}
 	if path == "" || err != nil {
 		return nil, err
 	}
-	return parse(c.Root().Context(), c.Root(), path, true)
+	return parse(c.Root(), path, true)
 }
 
 // find searches for the file in the working directory and its parents, up
@@ -130,8 +129,8 @@ func ours(file, work, self int) bool {
 	return file < 0 || file == 0 || file == work || file == self
 }
 
-func parse(ctx context.Context, root *cobra.Command, path string, found bool) (*configuration, error) {
-	content, err := file.Read(ctx, path, maxBytes)
+func parse(root *cobra.Command, path string, found bool) (*configuration, error) {
+	content, err := file.Read(root.Context(), path, maxBytes)
 	if err != nil {
 		return nil, &exit.UsageError{Err: fmt.Errorf("%s: %w", filepath.ToSlash(path), err)}
 	}
