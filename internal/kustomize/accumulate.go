@@ -38,8 +38,10 @@ type target struct {
 
 // accumulate adds the objects of a kustomization. The accumulator is empty, or that of the kustomization that includes a component.
 func (t *target) accumulate(a *accumulator) error {
-	if err := t.resources(a, t.k.Resources); err != nil {
-		return fmt.Errorf("accumulating resources: %w", err)
+	for i, name := range t.k.Resources {
+		if err := t.resource(a, name); err != nil {
+			return fmt.Errorf("accumulating resources: %w", t.entry(err, "resources", i, name))
+		}
 	}
 	c, err := configOf(t.loader, t.k)
 	if err != nil {
@@ -80,22 +82,14 @@ func (a *accumulator) mergeConfig(c *config) error {
 	return err
 }
 
-func (t *target) resources(a *accumulator, names []string) error {
-	for i, name := range names {
-		if err := t.ctx.Err(); err != nil {
-			return err
-		}
-		var err error
-		if _, errDir := t.Source.Directory(t.loader.path(name)); errDir == nil {
-			err = t.directory(a, name, false)
-		} else {
-			err = t.resourceFile(a, name)
-		}
-		if err != nil {
-			return t.entry(err, "resources", i, name)
-		}
+func (t *target) resource(a *accumulator, name string) error {
+	if err := t.ctx.Err(); err != nil {
+		return err
 	}
-	return nil
+	if _, err := t.Source.Directory(t.loader.path(name)); err == nil {
+		return t.directory(a, name, false)
+	}
+	return t.resourceFile(a, name)
 }
 
 func (t *target) resourceFile(a *accumulator, name string) error {

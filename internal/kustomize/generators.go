@@ -46,7 +46,7 @@ func (t *target) generate(a *accumulator) error {
 		}
 		made, err := g.Generate()
 		if err != nil {
-			return placed(err, "generators", p.index)
+			return t.placed(err, "generators", p.index)
 		}
 		if made == nil {
 			continue

@@ -74,16 +74,16 @@ func (t *target) entry(err error, field string, i int, path string) error {
 	return &EntryError{filepath.Join(t.at, t.file), field, i, path, err}
 }
 
-// placed adds the field and index of an entry to the error of an address.
-func placed(err error, field string, i int) error {
+// placed wraps the error of a plugin in an EntryError, and adds the field and index of its entry to the error of an address.
+func (t *target) placed(err error, field string, i int) error {
 	if address, ok := errors.AsType[*AddressError](err); ok {
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if address.Field != "" {
 			at += ": " + address.Field
 		}
-		return &AddressError{at, address.Address}
+		err = &AddressError{at, address.Address}
 	}
-	return err
+	return t.entry(err, field, i, "")
 }
 
 func (l *loader) Load(name string) ([]byte, error) {

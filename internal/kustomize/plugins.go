@@ -163,8 +163,8 @@ func (t *target) plugins(field string, entries []string) ([]plugin, error) {
 			continue
 		}
 		before := len(a.list)
-		if err := t.resources(a, []string{entry}); err != nil {
-			return nil, placed(err, field, i)
+		if err := t.resource(a, entry); err != nil {
+			return nil, t.placed(err, field, i)
 		}
 		for _, r := range a.list[before:] {
 			indexes[r] = i
@@ -185,7 +185,7 @@ func (t *target) plugins(field string, entries []string) ([]plugin, error) {
 			return nil, err
 		}
 		if err := p.Config(t.helpers(), text); err != nil {
-			return nil, placed(fmt.Errorf("plugin %s fails configuration: %w", r.OrgId(), err), field, indexes[r])
+			return nil, t.placed(fmt.Errorf("plugin %s fails configuration: %w", r.OrgId(), err), field, indexes[r])
 		}
 		list = append(list, plugin{p, r.OrgId(), indexes[r], t.files[r], origin})
 	}

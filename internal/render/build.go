@@ -58,10 +58,10 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, d
 	if files[file], _ = json.Marshal(k); ctx.Err() == nil {
 		fs.remember(file)
 	}
-	if address, ok := errors.AsType[*kustomize.AddressError](err); ok {
-		return nil, fmt.Errorf("%s: %s: %w", address.Field, redacted(address.Address), address)
-	}
 	text := advised(err, r.plainError(fs.unquoted(err)))
+	if address, ok := errors.AsType[*kustomize.AddressError](err); ok {
+		text = fmt.Errorf("%s: %s: %w", address.Field, redacted(address.Address), address)
+	}
 	if entry, ok := errors.AsType[*kustomize.EntryError](err); ok {
 		return nil, r.placed(entry, text, !fs.lacking)
 	}
