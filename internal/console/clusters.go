@@ -91,6 +91,14 @@ func (c *Console) hold(print func(in []string), key ...any) bool {
 	return true
 }
 
+// Note prints a line of the default verbosity that clusters may have in common.
+func (c *Console) Note(s Subject, text string) {
+	print := func(in []string) { c.Info(s, text+inClusters(in)) }
+	if !c.hold(print, "note", s, text) {
+		print(nil)
+	}
+}
+
 // holdFinding keeps a finding.
 func (c *Console) holdFinding(f finding.Finding, t Presentation) bool {
 	return c.hold(func(in []string) {

@@ -50,8 +50,8 @@ type common struct {
 	Ignores finding.Ignores
 }
 
-// once reports whether a line was not printed before.
-func (c *common) once(line string) bool {
+// Once reports whether a line was not printed before.
+func (c *common) Once(line string) bool {
 	if c.noted[line] {
 		return false
 	}

@@ -239,7 +239,7 @@ func (r *Reading) Input(ctx context.Context, of *Cluster, rendered *render.Resul
 
 // fail reports an object that cannot be used, or a file that cannot be read.
 func (l *Reader) fail(in *Input, err error) {
-	first := in.once(err.Error())
+	first := in.Once(err.Error())
 	f := validate.Unreadable(err)
 	if object, ok := errors.AsType[*manifest.ObjectError](err); ok {
 		in.unusable = append(in.unusable, object.Object)
@@ -276,7 +276,7 @@ func inputCode(err error) int {
 // reportLinks warns of links that are not followed.
 func (l *Reader) reportLinks(in *Input, links []manifest.Link) {
 	for _, link := range links {
-		if !in.once("link " + link.Name) {
+		if !in.Once("link " + link.Name) {
 			continue
 		}
 		f := validate.New(nil, finding.OutsideLink, link.Text(), "", manifest.Excerpt{Pos: manifest.Pos{File: link.Name}})

@@ -102,7 +102,7 @@ func (l *Reader) reportRendered(in *Input) {
 	var reported []finding.Finding
 	for _, n := range in.Rendered.Notices {
 		f := validate.New(n.Object, n.Code, n.Text, n.Hint, n.Excerpt)
-		if (n.Code == finding.OutsideLink || n.Code == finding.Unread) && !in.once("link "+n.Excerpt.Pos.File) {
+		if (n.Code == finding.OutsideLink || n.Code == finding.Unread) && !in.Once("link "+n.Excerpt.Pos.File) {
 			continue
 		}
 		at := console.SubjectOf(f)
@@ -111,8 +111,8 @@ func (l *Reader) reportRendered(in *Input) {
 			l.Console.Debug(at, n.Text)
 			continue
 		case n.Code == "":
-			if in.once(fmt.Sprint(at, n.Text)) {
-				l.Console.Info(at, n.Text)
+			if in.Once(in.Cluster + fmt.Sprint(at, n.Text)) {
+				l.Console.Note(at, n.Text)
 			}
 			continue
 		}

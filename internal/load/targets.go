@@ -90,7 +90,7 @@ func (l *Reader) Targets(ctx context.Context, in *Input) ([]*admission.Admitted,
 func (l *Reader) ReportNotes(in *Input) {
 	var lines []string
 	for _, note := range in.Set.Notes() {
-		if line := note.String(); in.once(line) {
+		if line := note.String(); in.Once(line) {
 			lines = append(lines, line)
 		}
 	}
@@ -151,8 +151,8 @@ func (l *Reader) WithoutHome(in *Input, targets []*admission.Admitted, o reconci
 	}
 	for _, adm := range home {
 		line := fmt.Sprintf("%s: left out: the Secret with its login exists only in the cluster, and no selected object depends on the source", adm.Object)
-		if in.once(line) {
-			l.Console.Info(console.Subject{}, line)
+		if in.Once(in.Cluster + line) {
+			l.Console.Note(console.Subject{}, line)
 		}
 	}
 	return kept

@@ -75,7 +75,7 @@ func (m *Migration) ofFlux1(o *manifest.Object, id migrate.ID) bool {
 
 // compareOperated compares the chart of a release that was of Flux 1.
 func (s *sides) compareOperated(after *foresee.Release, charts map[migrate.ID]*operatedChart) proven {
-	found := proven{id: idOf(after.Object), pos: after.Object.Pos, is: unknown, code: s.after.CodeOf(after.Fact.ID)}
+	found := proven{cluster: after.In.Cluster, id: idOf(after.Object), pos: after.Object.Pos, is: unknown, code: s.after.CodeOf(after.Fact.ID)}
 	before := charts[found.id]
 	known := before != nil && before.digest != ""
 	switch {

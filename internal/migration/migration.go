@@ -59,13 +59,17 @@ func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
 		return m, err
 	}
 	defer m.Shared.Close()
+	var clusters []string
 	for _, in := range m.inputs {
 		m.fail(in.Code)
 		w.Worker.ReportNotes(in)
+		clusters = append(clusters, in.Cluster)
 	}
-	w.Worker.Console.Unite()
+	w.Worker.Console.Divide(clusters)
 	m.find(ctx)
-	if err := m.plan(ctx); err != nil {
+	err = m.plan(ctx)
+	w.Worker.Console.Unite()
+	if err != nil {
 		m.Code = exit.Failed
 		return m, err
 	}

@@ -37,11 +37,12 @@ const (
 
 // proven is an object with its verdict.
 type proven struct {
-	id   migrate.ID
-	pos  manifest.Pos
-	is   verdict
-	text string
-	code int // of the failure
+	cluster string
+	id      migrate.ID
+	pos     manifest.Pos
+	is      verdict
+	text    string
+	code    int // of the failure
 }
 
 // found returns the objects with a verdict.
@@ -88,8 +89,8 @@ func (m *Migration) lookIntoIndexes(ctx context.Context) error {
 			m.registry[id], _, _ = manifest.SplitReference(r.URL)
 		}
 		if wanted[r.Fact.ID] && r.URL == "" {
-			m.report(finding.NotCompared, migrate.Note{ID: id, File: r.Object.Pos.File, Line: r.Object.Pos.Line,
-				Text: "it is not known whether its chart is in a registry: " + cmp.Or(r.Fact.Blocked, "no version was found")})
+			d := proven{cluster: r.In.Cluster, id: id, pos: r.Object.Pos, text: cmp.Or(r.Fact.Blocked, "no version was found")}
+			m.sayOf(finding.NotCompared, d, "it is not known whether its chart is in a registry: ")
 		}
 	}
 	return nil
@@ -164,7 +165,7 @@ const notKnown = "it is not known whether its chart stays the same: "
 // compare compares a release before and after the edits.
 func (s *sides) compare(pair plan.Pair) proven {
 	before, after := s.before.Of(pair.Before), s.after.Of(pair.After)
-	found := proven{id: idOf(before.Object), pos: before.Object.Pos}
+	found := proven{cluster: before.In.Cluster, id: idOf(before.Object), pos: before.Object.Pos}
 	b, a := pair.Before, pair.After
 	switch {
 	case a == nil:
@@ -208,7 +209,7 @@ func (s *sides) compareOthers() (p proof) {
 	}
 	each(s.before.Inputs, func(k key, o *manifest.Object) { before[k] = o })
 	each(s.after.Inputs, func(k key, o *manifest.Object) {
-		found := proven{id: k.id, pos: o.Pos}
+		found := proven{cluster: k.cluster, id: k.id, pos: o.Pos}
 		if old := before[k]; old != nil && found.differs(old, o) {
 			p = append(p, found)
 		}
@@ -263,14 +264,18 @@ func (m *Migration) leave(p proof) bool {
 }
 
 func (m *Migration) sayOf(code finding.Code, d proven, prefix string) {
+	m.Worker.Console.In(d.cluster)
+	defer m.Worker.Console.In("")
 	m.report(code, migrate.Note{ID: d.id, File: d.pos.File, Line: d.pos.Line, Text: prefix + d.text})
 }
 
 // say prints the releases whose charts stay the same, and those that cannot be compared.
 func (m *Migration) say(p proof) {
 	for _, d := range p.found(same) {
+		m.Worker.Console.In(d.cluster)
 		m.Worker.Console.Info(console.Subject{Kind: d.id.Kind, Namespace: d.id.Namespace, Name: d.id.Name}, d.text)
 	}
+	m.Worker.Console.In("")
 	for _, d := range p.found(unknown) {
 		m.sayOf(finding.NotCompared, d, notKnown)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/console"
 	"github.com/helmsrc/helmsrc/internal/fetch"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/load"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/reconcile"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -29,8 +30,8 @@ type progress struct {
 	console  *console.Console
 	now      func() time.Time
 	describe func(*reconcile.Result) string
-	ignores  *finding.Ignores // comments about warnings; guarded by mu
-	foresees bool             // the command prints successes itself
+	in       *load.Input // with the comments about warnings; guarded by mu
+	foresees bool        // the command prints successes itself
 
 	mu       sync.Mutex
 	waiting  map[*manifest.Object]int // position of the objects that are not printed yet
@@ -41,15 +42,14 @@ type progress struct {
 	started  map[*manifest.Object]time.Time
 	took     map[*manifest.Object]time.Duration
 
-	cycles     map[string]bool // reported cycles, by their message
-	unselected int             // failures of objects that were not selected, except effects of other failures
+	unselected int // failures of objects that were not selected, except effects of other failures
 }
 
-func newProgress(w *Worker, ignores *finding.Ignores, targets []*admission.Admitted) *progress {
+func newProgress(w *Worker, in *load.Input, targets []*admission.Admitted) *progress {
 	c := w.Console
 	p := &progress{
-		console: c, now: w.Edges.Now, describe: w.describe, ignores: ignores, foresees: w.Purpose.Foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
-		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{}, cycles: map[string]bool{},
+		console: c, now: w.Edges.Now, describe: w.describe, in: in, foresees: w.Purpose.Foresees, started: map[*manifest.Object]time.Time{}, took: map[*manifest.Object]time.Duration{},
+		waiting: map[*manifest.Object]int{}, finished: map[int]*reconcile.Result{},
 	}
 	for i, t := range targets {
 		p.waiting[t.Object] = i
@@ -139,13 +139,12 @@ func (p *progress) print(r *reconcile.Result) {
 	}
 	for _, w := range r.Warnings {
 		f := r.Warning(w).AsWarning()
-		if f.Code == finding.DependencyCycle { // another member reported it
-			if p.cycles[f.Message] {
-				continue
-			}
-			p.cycles[f.Message] = true
+		line := fmt.Sprint(s, f.Pos, f.Message)
+		if f.Code == finding.DependencyCycle { // another member may have reported it
+			line = f.Message
 		}
-		if !p.console.Silenced(p.ignores, f) {
+		// A plan may reconcile an object for its version, and again for its files.
+		if p.in.Once(p.in.Cluster+line) && !p.console.Silenced(&p.in.Ignores, f) {
 			p.console.ReportAs(f, console.Presentation{At: s, Brief: true})
 		}
 	}

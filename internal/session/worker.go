@@ -56,7 +56,7 @@ func (w *Worker) Reconcile(ctx context.Context, shared *Session, in *load.Input,
 	if o.Locked != nil && (o.Locked.Mode == reconcile.LockedOnly || o.Locked.Mode == reconcile.LockedAnyway) {
 		targets = untouched(in, targets)
 	}
-	progress := newProgress(w, &in.Ignores, targets)
+	progress := newProgress(w, in, targets)
 	if w.took == nil {
 		w.took, w.blocked = progress.took, map[*manifest.Object]finding.Object{}
 	} else { // of an earlier cluster
