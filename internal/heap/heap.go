@@ -22,14 +22,10 @@ const (
 	early = first / (4 << 20) * 100
 	most  = floor / (4 << 20) * 100
 
-	// large is the size of live memory, in bytes, from which the heap grows by sparing percent only: runs that keep so much
-	// have thousands of objects, allocate a few times that, and take less than a tenth longer.
-	large   = 40 << 20
-	sparing = 50
+	// headroom is how much a heap above floor may grow, in bytes: as much as a run over thousands of objects can spare in 192 MiB.
+	headroom = 40 << 20
 
-	// huge is the size of live memory, in bytes, from which the heap grows by leanest percent only. Only tens of thousands of
-	// objects, or input that is meant to fill the memory, keep so much.
-	huge    = 192 << 20
+	// leanest is how much it may always grow, in percent.
 	leanest = 20
 
 	// runtimeDefault is the percentage without GOGC in the environment.
@@ -59,15 +55,10 @@ func afterCollection(f func()) {
 	}, f)
 }
 
-// percentFor lets the heap grow to the floor, or to twice the live memory; a large heap by half, and a huge one by a fifth.
+// percentFor lets the heap grow to the floor, or by as much as is live, up to headroom; a huge heap by a fifth.
 func percentFor(live uint64) int {
-	switch {
-	case live >= huge:
-		return leanest
-	case live >= large:
-		return sparing
-	}
-	return int(min(max(floor*100/max(live, 1), runtimeDefault+100)-100, most))
+	growth := max(min(live, headroom), max(live, floor)-live)
+	return int(min(max(growth*100/max(live, 1), leanest), most))
 }
 
 // live returns the size of the heap after the last collection, in bytes.
