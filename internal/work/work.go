@@ -4,6 +4,7 @@ package work
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -58,12 +59,12 @@ func (m *Memo[K, V]) Forget(key K) {
 // position.
 func Ordered(n, limit int, work func(i int)) {
 	var running sync.WaitGroup
-	slots := make(chan struct{}, max(1, limit))
-	for i := range n {
-		slots <- struct{}{}
+	var started atomic.Int64
+	for range min(n, max(1, limit)) {
 		running.Go(func() {
-			defer func() { <-slots }()
-			work(i)
+			for i := int(started.Add(1)) - 1; i < n; i = int(started.Add(1)) - 1 {
+				work(i)
+			}
 		})
 	}
 	running.Wait()
