@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -318,16 +319,12 @@ func (o Object) Content() (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	var content map[string]any
-	return content, utiljson.Unmarshal(text, &content)
+	content, _ := value.(map[string]any)
+	return content, nil
 }
 
-// decoded returns a node without anchors as the library decodes it, which compares all keys of a mapping. Keys of the root are
-// read as strings.
+// decoded returns a node without anchors as the library decodes it, in the types of JSON. The library compares all keys of a
+// mapping. Keys of the root are read as strings.
 func decoded(n *yaml.Node, root bool) (any, error) {
 	var err error
 	switch n.Kind {
@@ -359,11 +356,18 @@ func decoded(n *yaml.Node, root bool) (any, error) {
 		}
 		return values, nil
 	}
-	if n.Tag == "!!str" {
+	if n.Tag == "!!str" && utf8.ValidString(n.Value) {
 		return n.Value, nil
 	}
 	var value any
-	return value, n.Decode(&value)
+	if err := n.Decode(&value); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return value, utiljson.Unmarshal(text, &value)
 }
 
 // asWritten turns quoted values into strings: a merge keeps the style of a value, and quotes hide its new type when it is
