@@ -10,7 +10,6 @@ import (
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -125,7 +124,7 @@ func (b *builder) noteTree(f *flux) {
 	source := sourceRef(f.object)
 	url := urlOf(f.artifact.source)
 	here := b.begins(source) || url != "" && slices.Contains(b.checkout(f.repo.root).remotes, lastSegment(url))
-	if root, _ := file.Repository(f.repo.root); f.source != nil || here && root == f.repo.root {
+	if f.source != nil || here && b.disk.repository(f.repo.root) == f.repo.root {
 		b.trees[source] = f.repo.root
 	}
 }

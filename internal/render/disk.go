@@ -26,15 +26,18 @@ const maxWalk = 100_000
 // disk caches the file system for a run: a link is followed once and a file opened once, for all clusters and builds. It may be
 // used by several goroutines.
 type disk struct {
+	cwd func() (string, error) // the working directory: filepath.Abs looks it up on each call
+
 	mu    sync.Mutex
 	reals map[string]string      // directories without links
 	modes map[string]fs.FileMode // of existing files
 	texts map[string][]byte      // of files, by absolute paths without links
+	roots map[string]string      // of the Git work trees around directories, "" for none
 	kept  int                    // bytes of texts that are only kept here
 }
 
 func newDisk() *disk {
-	return &disk{reals: map[string]string{}, modes: map[string]fs.FileMode{}, texts: map[string][]byte{}}
+	return &disk{cwd: sync.OnceValues(os.Getwd), reals: map[string]string{}, modes: map[string]fs.FileMode{}, texts: map[string][]byte{}, roots: map[string]string{}}
 }
 
 func (d *disk) hold(path string, f *manifest.File) {
@@ -46,11 +49,33 @@ func (d *disk) hold(path string, f *manifest.File) {
 // absolute returns the absolute path of a file or a directory without links. Standard input counts as a file of the working
 // directory.
 func (d *disk) absolute(path string) (string, error) {
-	abs, err := filepath.Abs(path)
-	if err != nil || path == manifest.StdinName {
-		return abs, err
+	abs := filepath.Clean(path)
+	if !filepath.IsAbs(abs) {
+		cwd, err := d.cwd()
+		if err != nil {
+			return "", err
+		}
+		abs = filepath.Join(cwd, path)
+	}
+	if path == manifest.StdinName {
+		return abs, nil
 	}
 	return d.real(abs)
+}
+
+// repository returns the root of the Git work tree around a directory, "" for none. The path is absolute and without links.
+func (d *disk) repository(dir string) string {
+	root, ok := known(&d.mu, d.roots, dir)
+	if ok {
+		return root
+	}
+	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+		root = dir
+	} else if parent := filepath.Dir(dir); parent != dir {
+		root = d.repository(parent)
+	}
+	learn(&d.mu, d.roots, dir, root)
+	return root
 }
 
 // real returns a clean and absolute path without its links.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -113,8 +114,7 @@ const notFetched = "not available, because it could not be fetched"
 // guessed reports whether a root is only the directory of a named file: it was not given as a directory and is not a checkout.
 func (r *Renderer) guessed(root string) bool {
 	_, given := r.named[root]
-	at, _ := file.Repository(root)
-	return !given && at != root
+	return !given && r.disk.repository(root) != root
 }
 
 func cleanPath(at string) string { return strings.Trim(path.Clean("/"+filepath.ToSlash(at)), "/") }
@@ -225,15 +225,15 @@ func (r *Renderer) sourceFor(o *manifest.Object, built sources, want Source) *ma
 
 // nearestFirst sorts objects in files by their distance from another object.
 func (r *Renderer) nearestFirst(o *manifest.Object, list []placed) []placed {
-	list = slices.Clone(list)
 	dir, err := r.disk.absolute(filepath.Dir(o.Pos.File))
 	if err != nil {
 		return list
 	}
-	slices.SortStableFunc(list, func(a, b placed) int {
-		return stepsTo([]string{filepath.Dir(a.path)}, dir) - stepsTo([]string{filepath.Dir(b.path)}, dir)
-	})
-	return list
+	steps := make(map[string]int, len(list)) // by path
+	for _, p := range list {
+		steps[p.path] = stepsTo([]string{filepath.Dir(p.path)}, dir)
+	}
+	return slices.SortedStableFunc(slices.Values(list), func(a, b placed) int { return cmp.Compare(steps[a.path], steps[b.path]) })
 }
 
 // stepsTo returns the number of directories, up and down, from the nearest of several directories to dir.

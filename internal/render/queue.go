@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"runtime/debug"
@@ -8,7 +9,6 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 
-	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 )
@@ -197,10 +197,7 @@ func (b *builder) result(build *manifest.Build) *Result {
 func (b *builder) filesRead() []string {
 	read := map[string]bool{}
 	for _, dir := range slices.Sorted(maps.Keys(b.named)) {
-		root, known := file.Repository(dir)
-		if !known {
-			root = dir
-		}
+		root := cmp.Or(b.disk.repository(dir), dir)
 		for path := range b.claimed {
 			if inside(root, path) && !inside(filepath.Join(root, ".git"), path) {
 				read[b.display(path)] = true

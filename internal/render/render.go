@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -17,7 +18,6 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/helmsrc/helmsrc/internal/conceal"
-	"github.com/helmsrc/helmsrc/internal/file"
 	"github.com/helmsrc/helmsrc/internal/finding"
 	"github.com/helmsrc/helmsrc/internal/generate"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
@@ -184,11 +184,7 @@ func (r *Renderer) prepare() {
 func (r *Renderer) repository(dir string) *repository {
 	home, ok := r.homes[dir]
 	if !ok {
-		root, known := file.Repository(dir)
-		if !known {
-			root = r.rootOf(dir)
-		}
-		home = r.at(root)
+		home = r.at(cmp.Or(r.disk.repository(dir), r.rootOf(dir)))
 		r.homes[dir] = home
 	}
 	return home
