@@ -112,6 +112,7 @@ func (o *updateOptions) print(a *app, u *update.Update) error {
 	if o.dryRun || o.check {
 		verb = "to be set"
 	}
+	a.console.Unite() // what is held comes before the last line
 	a.console.Info(console.Subject{}, fmt.Sprintf("%d %s %s in %d %s", len(u.Changes), plural(len(u.Changes), "field", "fields"), verb, u.Files, plural(u.Files, "file", "files")))
 	list := []update.Change{}
 	for _, c := range u.Changes {
