@@ -79,7 +79,11 @@ func (o *Options) Choose(clusters []*Cluster) ([]*Cluster, error) {
 			}
 		}
 		if !found {
-			return nil, &exit.UsageError{Option: "cluster", Value: pattern, Err: errors.New("no such cluster in the input"), Advice: "the clusters are " + strings.Join(NamesOf(clusters), ", ")}
+			advice := "the clusters are " + strings.Join(NamesOf(clusters), ", ")
+			if len(clusters) == 1 && clusters[0].Name == "" {
+				advice = "no directory of the input is that of a cluster: all objects are processed together"
+			}
+			return nil, &exit.UsageError{Option: "cluster", Value: pattern, Err: errors.New("no such cluster in the input"), Advice: advice}
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(clusters), func(c *Cluster) bool { return !chosen[c] }), nil
