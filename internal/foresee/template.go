@@ -114,6 +114,7 @@ func (t *Template) fetch(ctx context.Context, in *load.Input, root *store.Store)
 func (t *Template) Write(ctx context.Context, to io.Writer) error {
 	defer t.console.Unite()
 	defer t.console.In("")
+	cluster := "" // that the printed text is about
 	for i, r := range t.side.Releases {
 		t.console.In(r.In.Cluster)
 		o := session.NewReportObject(r.Object)
@@ -134,8 +135,9 @@ func (t *Template) Write(ctx context.Context, to io.Writer) error {
 				t.console.Fail(fmt.Errorf("%s: %w", r.Object, err))
 				t.Code = exit.Worst(t.Code, exit.Failed)
 			}
-			if r.In.Cluster != "" {
-				text = fmt.Appendf(nil, "# Cluster: %s\n%s", r.In.Cluster, text)
+			if r.In.Cluster != cluster && len(text) > 0 {
+				cluster = r.In.Cluster
+				text = fmt.Appendf(nil, "# Cluster: %s\n%s", cluster, text)
 			}
 			if _, err := to.Write(text); err != nil {
 				return err
