@@ -242,3 +242,17 @@ func TestWriteError(t *testing.T) {
 		t.Errorf("got %v, want a WriteError", err)
 	}
 }
+
+// TestResetOfNothing resets an empty file after it was closed: a truncation would fail.
+func TestResetOfNothing(t *testing.T) {
+	f, err := blob.Create(t.TempDir())
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reset(); err != nil {
+		t.Errorf("an empty file is truncated: %v", err)
+	}
+}
