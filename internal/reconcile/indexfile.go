@@ -132,6 +132,8 @@ func (r *Reconciler) downloadTo(ctx context.Context, dst *blob.File, repo *repos
 			scope.Item = "index.yaml"
 			r.cache.Keep(scope, dst.Digest(), dst.Size(), dst.Section())
 			r.cache.KeepAnswer(repo.scope, cachedIndex, "", dst.Digest(), keptIndex{tag})
+		})
+		r.meanwhile(func() {
 			r.keepPositions(repo.scope, dst.Digest(), offsets, dst, dst.Size())
 		})
 	}
