@@ -49,16 +49,15 @@ func (d *disk) hold(path string, f *manifest.File) {
 // absolute returns the absolute path of a file or a directory without links. Standard input counts as a file of the working
 // directory.
 func (d *disk) absolute(path string) (string, error) {
-	abs := filepath.Clean(path)
-	if !filepath.IsAbs(abs) {
-		cwd, err := d.cwd()
-		if err != nil {
-			return "", err
-		}
-		abs = filepath.Join(cwd, path)
+	abs, err := "", error(nil)
+	if filepath.IsLocal(path) { // on Windows, other relative paths may be of another drive
+		abs, err = d.cwd()
+		abs = filepath.Join(abs, path)
+	} else {
+		abs, err = filepath.Abs(path)
 	}
-	if path == manifest.StdinName {
-		return abs, nil
+	if err != nil || path == manifest.StdinName {
+		return abs, err
 	}
 	return d.real(abs)
 }

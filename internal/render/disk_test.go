@@ -67,20 +67,23 @@ func TestDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Chdir(root)
 	d := newDisk()
 	for range 2 {
-		for _, path := range []string{
+		for _, name := range []string{
 			"", "a", "a/b", "a/b/c.yaml", "a/d.yaml", "a/up", "a/up/a/up/x.yaml", "a/file", "in", "in/c.yaml", "in/far", "out", "out/etc", "gone", "gone/a", "round", "round/a",
 			"a/d.yaml/e", "a/none", "none/none", "a/../x.yaml", "../" + filepath.Base(root) + "/x.yaml", "..", "in/../x.yaml",
 		} {
-			path = root + "/" + path
+			path := root + "/" + name
 			want, wantErr := filepath.EvalSymlinks(filepath.Clean(path))
 			got, err := d.real(filepath.Clean(path))
 			if got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 				t.Errorf("%s: %s, %v, want %s, %v", path, got, err, want, wantErr)
 			}
-			if got, err := d.absolute(path); got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
-				t.Errorf("%s, absolute: %s, %v, want %s, %v", path, got, err, want, wantErr)
+			for _, path := range []string{path, name} {
+				if got, err := d.absolute(path); got != want || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Errorf("%s, absolute: %s, %v, want %s, %v", path, got, err, want, wantErr)
+				}
 			}
 			if wantErr != nil {
 				continue
