@@ -243,7 +243,6 @@ func (b *builder) claimUnbuilt(o *manifest.Object) bool {
 	if path != "" && b.plan.known {
 		real = b.directoryAt(b.homeOf(o), slashed(path))
 	}
-	lost := false
 	c := newClosure()
 	if real != "" {
 		b.lostPaths[real] = true
@@ -260,7 +259,10 @@ func (b *builder) claimUnbuilt(o *manifest.Object) bool {
 			}
 		}
 	}
+	lost := b.passed != nil && b.touches(c)
+	if !b.plan.known && !lost { // files that nothing applies are checked on their own
+		return false
+	}
 	b.claim(c)
-	lost = b.passed != nil && b.touches(c)
 	return b.abandon(c) || lost
 }
