@@ -53,8 +53,7 @@ func (r *Result) FailureFinding() (finding.Finding, bool) {
 
 // SuspensionFinding returns the error of a suspended object that other objects need, and that has no artifact for them.
 func (r *Result) SuspensionFinding() finding.Finding {
-	err := suspended(r.Object.Object)
-	return validate.At(r.Object.Object, finding.SourceNotReady, "suspended, and never fetched", finding.Hints(err), "spec", "suspend")
+	return validate.At(r.Object.Object, finding.SourceNotReady, "suspended, and "+r.whenFetched(), finding.Hints(suspended(r)), "spec", "suspend")
 }
 
 // unresolvedHints names the variables that a Flux Kustomization would have replaced: an object with unresolved variables

@@ -122,6 +122,9 @@ func (r *Result) loadable() bool {
 // releaseSource reconciles the source of the release's chart, and returns an
 // error if it is not ready.
 func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.HelmRelease) (*Result, error) {
+	if hr.Spec.Chart == nil { // helm-controller deletes its HelmChart before it looks for the source
+		hr.Status.HelmChart = ""
+	}
 	adm, err := p.r.inventory.ReleaseSource(p.adm.Object, hr)
 	switch {
 	case finding.CodeOf(err) == finding.ForbiddenReference:
@@ -131,8 +134,6 @@ func (p *releaseReconciliation) releaseSource(ctx context.Context, hr *helmv2.He
 	}
 	if hr.Spec.Chart != nil {
 		hr.Status.HelmChart = adm.Object.Namespace + "/" + adm.Object.Name
-	} else {
-		hr.Status.HelmChart = ""
 	}
 	result := p.r.result(ctx, adm)
 	if result.State == Interrupted {

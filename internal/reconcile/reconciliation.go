@@ -375,11 +375,3 @@ func (p *reconciliation) tolerateLink(err error) error {
 	p.warnAs(finding.OddStorage, "the link to the newest artifact was not updated: %v", link.Err)
 	return nil
 }
-
-// generationOf returns metadata.generation, or 1: it is never derived from earlier runs.
-func generationOf(typed any) int64 {
-	if obj, ok := typed.(metav1.Object); ok && obj.GetGeneration() > 0 {
-		return obj.GetGeneration()
-	}
-	return 1
-}

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/helmsrc/helmsrc/internal/finding"
-	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/tree"
 )
@@ -53,7 +53,7 @@ func (r *Result) nothing() error {
 func causeOf(source *Result) error {
 	switch {
 	case source.State == Suspended:
-		return &blockedError{source.Object.Object, suspended(source.Object.Object)}
+		return &blockedError{source.Object.Object, suspended(source)}
 	case source.Failure == nil:
 		return nil
 	case source.State != Failed:
@@ -83,10 +83,27 @@ func noArtifact(name string, cause error) error {
 	return &finding.Problem{Text: fmt.Sprintf("no artifact available for include '%s'", name), Err: cause}
 }
 
-// suspended returns the error of a suspended source that was never fetched.
-func suspended(obj *manifest.Object) error {
+// suspended returns the error of a suspended source that provides nothing.
+func suspended(source *Result) error {
+	obj := source.Object.Object
 	return &finding.Problem{
-		Text:   fmt.Sprintf("%s '%s' is suspended and was never fetched", obj.Kind, obj.Name),
+		Text:   fmt.Sprintf("%s '%s' is suspended and was %s", obj.Kind, obj.Name, source.whenFetched()),
 		Advice: "resume it, or fetch it once without spec.suspend",
 	}
+}
+
+// whenFetched returns why a suspended source provides nothing.
+func (r *Result) whenFetched() string {
+	if r.Artifact() != nil && r.common.observedGeneration != generationOf(r.Object.Typed) {
+		return "not fetched since it was changed"
+	}
+	return "never fetched"
+}
+
+// generationOf returns metadata.generation, or 1: it is never derived from earlier runs.
+func generationOf(typed any) int64 {
+	if obj, ok := typed.(metav1.Object); ok && obj.GetGeneration() > 0 {
+		return obj.GetGeneration()
+	}
+	return 1
 }

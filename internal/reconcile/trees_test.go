@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,4 +144,42 @@ func storedGit(t *testing.T, st *store.Store, content string) *meta.Artifact {
 		t.Fatal(err)
 	}
 	return &meta.Artifact{Path: stored.Path, Digest: stored.Digest, Revision: "main@sha1:0123456789abcdef"}
+}
+
+// TestFingerprintsOfTrees changes one field of a spec after the other: each makes another artifact of the same revision.
+func TestFingerprintsOfTrees(t *testing.T) {
+	t.Parallel()
+	ignore := "*.md"
+	digested := &included{artifact: &meta.Artifact{Digest: "sha256:1"}}
+	lists := map[string][]string{
+		"GitRepository": {
+			gitFingerprint(&sourcev1.GitRepository{}, "r", nil),
+			gitFingerprint(&sourcev1.GitRepository{}, "s", nil),
+			gitFingerprint(&sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{Ignore: &ignore}}, "r", nil),
+			gitFingerprint(&sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{RecurseSubmodules: true}}, "r", nil),
+			gitFingerprint(&sourcev1.GitRepository{Spec: sourcev1.GitRepositorySpec{SparseCheckout: []string{"a"}}}, "r", nil),
+			gitFingerprint(&sourcev1.GitRepository{}, "r", []*included{{}}),
+			gitFingerprint(&sourcev1.GitRepository{}, "r", []*included{digested}),
+			gitFingerprint(&sourcev1.GitRepository{}, "r", []*included{{spec: sourcev1.GitRepositoryInclude{ToPath: "a"}}}),
+		},
+		"Bucket": {
+			bucketFingerprint(&sourcev1.Bucket{}, "r"),
+			bucketFingerprint(&sourcev1.Bucket{}, "s"),
+			bucketFingerprint(&sourcev1.Bucket{Spec: sourcev1.BucketSpec{Ignore: &ignore}}, "r"),
+			bucketFingerprint(&sourcev1.Bucket{Spec: sourcev1.BucketSpec{Prefix: "a"}}, "r"),
+		},
+		"OCIRepository": {
+			ociFingerprint(&sourcev1.OCIRepository{}, "r"),
+			ociFingerprint(&sourcev1.OCIRepository{}, "s"),
+			ociFingerprint(&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{Ignore: new(string)}}, "r"),
+			ociFingerprint(&sourcev1.OCIRepository{Spec: sourcev1.OCIRepositorySpec{LayerSelector: &sourcev1.OCILayerSelector{}}}, "r"),
+		},
+	}
+	for kind, list := range lists {
+		for i, fingerprint := range list {
+			if first := slices.Index(list, fingerprint); first != i {
+				t.Errorf("%s: %d is equal to %d", kind, i, first)
+			}
+		}
+	}
 }
