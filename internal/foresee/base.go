@@ -63,6 +63,9 @@ func (f *Foresight) openBase(ctx context.Context) (*base, error) {
 	if load.CalledDirectory(name) {
 		return nil, &exit.UsageError{Option: "against", Value: name, Err: errors.New("no such directory")}
 	}
+	if strings.HasSuffix(name, ".lock") { // no reference of Git ends with it
+		return nil, &exit.UsageError{Option: "against", Value: name, Err: errors.New("no such file")}
+	}
 	return f.revisionBase(ctx, name, named)
 }
 

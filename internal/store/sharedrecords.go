@@ -126,7 +126,7 @@ func (s *Store) saveShared(ctx context.Context) error {
 	}
 	err := s.rewrite(ctx, func(records recordTexts) { maps.Copy(records, s.shared.changed) })
 	if err != nil {
-		return fmt.Errorf("the state of %d objects cannot be recorded: %w", len(s.shared.changed), err)
+		return fmt.Errorf("the state of objects cannot be recorded: %w", err)
 	}
 	s.shared.changed = nil
 	return nil
