@@ -18,11 +18,12 @@ type detachedMapping struct {
 }
 
 // detach removes fields from an object that a patch does not name and a merge does not change: scalars, and mappings of only such
-// fields. Nulls and lists stay. Identities stay too: the caller reads them, and may set them.
+// fields. Nulls and lists stay. The metadata stays: the caller reads it, and may set it. Types stay, in nested objects too: kustomize
+// merges lists by their schema.
 func detach(object, patch *yaml.Node) *detached {
 	s := &detached{}
 	if object.Kind == yaml.MappingNode && patch.Kind == yaml.MappingNode && !hasDirective(patch) {
-		s.take(object, patch, "apiVersion", "kind", "metadata")
+		s.take(object, patch, "metadata")
 	}
 	return s
 }
@@ -47,7 +48,7 @@ func (s *detached) take(object, patch *yaml.Node, except ...string) bool {
 }
 
 func (s *detached) takes(key, value, patch *yaml.Node, except []string) bool {
-	if key.Kind != yaml.ScalarNode || slices.Contains(except, key.Value) {
+	if key.Kind != yaml.ScalarNode || key.Value == "apiVersion" || key.Value == "kind" || slices.Contains(except, key.Value) {
 		return false
 	}
 	named, known := fieldOf(patch, key.Value)

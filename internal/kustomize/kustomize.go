@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -26,8 +25,6 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/kio"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
-	"sigs.k8s.io/kustomize/kyaml/openapi/kubernetesapi"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -48,7 +45,7 @@ type Object struct {
 	res  *resource.Resource
 }
 
-// Build is a build of a directory. It is used once.
+// Build is a build of a directory. It is used once. Builds must not run at once: the schema of kyaml belongs to the process.
 type Build struct {
 	Source  Source
 	Budget  *Budget
@@ -376,35 +373,6 @@ func asWritten(n *yaml.Node) {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	if n.Kind == yaml.ScalarNode && n.Style&quoted != 0 && n.Style&yaml.TaggedStyle == 0 && n.Tag != "!!binary" {
 		n.Tag = "!!str"
-	}
-}
-
-// setSchema sets the schema of the whole process to the schema that the kustomization names.
-func (t *target) setSchema(first bool) error {
-	var text []byte
-	if path, ok := t.k.OpenAPI["path"]; ok {
-		var err error
-		if text, err = t.loader.Load(path); err == nil {
-			err = checkSchema(text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := openapi.SetSchema(t.k.OpenAPI, text, first); err != nil || text == nil {
-		return err
-	}
-	// The schema is parsed when it is first used, and kustomize panics if it is invalid.
-	_, err := Guard(func() (any, error) { return openapi.Schema(), nil })
-	if p, ok := errors.AsType[*PanicError](err); ok {
-		return fmt.Errorf("openapi.path: %v", p.Value)
-	}
-	return err
-}
-
-func resetSchema() {
-	if openapi.GetSchemaVersion() != kubernetesapi.DefaultOpenAPI {
-		openapi.ResetOpenAPI()
 	}
 }
 

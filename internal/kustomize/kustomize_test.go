@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
@@ -62,7 +64,11 @@ func byKustomize(t *testing.T, texts Texts) (contents []map[string]any, err erro
 			t.Fatal(err)
 		}
 	}
-	defer resetSchema()
+	openapi.ResetOpenAPI()
+	defer func() { // the next build begins without a schema
+		openapi.ResetOpenAPI()
+		builtIn = false
+	}()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
@@ -149,6 +155,70 @@ func TestScenarios(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBuiltIn: the built-in schema is allowed for objects of all groups in it, wherever they are in a document, and not for those
+// of Flux.
+func TestBuiltIn(t *testing.T) {
+	openapi.ResetOpenAPI()
+	defer openapi.ResetOpenAPI()
+	groups := map[string]bool{}
+	for _, definition := range openapi.Schema().Definitions {
+		var types []struct{ Group, Version string }
+		if err := definition.Extensions.GetObject("x-kubernetes-group-version-kind", &types); err != nil {
+			t.Fatal(err)
+		}
+		for _, known := range types {
+			groups[strings.TrimPrefix(known.Group+"/"+known.Version, "/")] = true
+		}
+	}
+	if len(groups) < 30 {
+		t.Fatalf("the schema has %d versions", len(groups))
+	}
+	for version := range groups {
+		for _, text := range []string{"{apiVersion: %s, kind: A}", "a: [{b: {kind: A, apiVersion: %s}}]"} {
+			if !needsBuiltIn(objectNode(t, fmt.Sprintf(text, version))) {
+				t.Errorf("%s in %s does not need the schema", version, text)
+			}
+		}
+	}
+	for text, want := range map[string]bool{
+		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nspec: {apiVersion: v1, chartRef: {kind: Pod}}": false,
+		"a: b # {\"$imagepolicy\": \"flux-system:app\"}":                                                          false,
+		"a: b # {\"$ref\": \"#/definitions/x\"}":                                                                  true,
+		"# {\"$openapi\": \"x\"}\na: b":                                                                           true,
+	} {
+		if got := needsBuiltIn(objectNode(t, text)); got != want {
+			t.Errorf("%s: needs the schema: %t", text, got)
+		}
+	}
+}
+
+// TestSuppressed: a patch for objects of Flux does not parse the built-in schema.
+func TestSuppressed(t *testing.T) {
+	release := "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: a}\nspec: {interval: 1h}\n"
+	for with, want := range map[string]bool{"": false, "- target: {kind: HelmRelease}\n  patch: |\n    apiVersion: v1\n    kind: any\n    metadata: {name: any}\n    spec: {timeout: 1m}": false,
+		"- patch: |\n    apiVersion: v1\n    kind: Namespace\n    metadata: {name: n, labels: {a: b}}": true} {
+		openapi.ResetOpenAPI()
+		builtIn = false
+		_, _, err := built(t, textsOf(map[string]string{
+			"k/kustomization.yaml": "resources: [release.yaml]\npatches:\n- path: patch.yaml\n" + with,
+			"k/release.yaml":       release + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n",
+			"k/patch.yaml":         strings.Replace(release, "1h", "2h", 1),
+		}))
+		if known := openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "Pod"}) != nil; err != nil || known != want {
+			t.Errorf("%s: the schema is known: %t, %v", with, known, err)
+		}
+	}
+}
+
+func objectNode(t *testing.T, text string) *yaml.Node {
+	t.Helper()
+	var n yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &n); err != nil {
+		t.Fatal(err)
+	}
+	return &n
 }
 
 // TestManyKeys counts the allocations of a comparison of all keys with each other: the YAML library makes a message for each

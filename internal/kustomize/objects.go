@@ -186,7 +186,7 @@ func (m *objects) GetMatchingResourcesByAnyId(matches resmap.IdMatcher) []*resou
 	return found
 }
 
-// GetById returns the only object that has or had an identity.
+// GetById returns the only object that has or had an identity, the target of a patch.
 func (m *objects) GetById(id resid.ResId) (*resource.Resource, error) {
 	if !m.fixed {
 		m.forget()
@@ -200,6 +200,7 @@ func (m *objects) GetById(id resid.ResId) (*resource.Resource, error) {
 		return nil, fmt.Errorf("%s for Id %s; failed to find unique target for patch %s", what, id, id)
 	}
 	m.touch(found[0])
+	prepareMerge(found[0].YNode())
 	return found[0], m.spend(found, scanWork)
 }
 
@@ -289,6 +290,7 @@ func (m *objects) ApplySmPatch(selected *resource.IdSet, patch *resource.Resourc
 			}
 			own := prepared.DeepCopy()
 			rest := detach(r.YNode(), own.YNode())
+			prepareMerge(r.YNode(), own.YNode())
 			if err := r.ApplySmPatch(own); err != nil {
 				return err
 			}

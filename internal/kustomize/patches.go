@@ -1,11 +1,13 @@
 package kustomize
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/builtins" //nolint:staticcheck // kustomize has no other door to its transformers
 	"sigs.k8s.io/kustomize/api/filters/patchjson6902"
 	"sigs.k8s.io/kustomize/api/resmap"
@@ -59,8 +61,17 @@ func (p *patchTransformer) Config(h *resmap.PluginHelpers, text []byte) error {
 			return err
 		}
 	}
+	if c.Target == nil { // the patch is merged with the object that it names
+		for d := yamlv3.NewDecoder(bytes.NewReader(patch)); ; {
+			var n yamlv3.Node
+			if d.Decode(&n) != nil {
+				return nil
+			}
+			prepareMerge(&n)
+		}
+	}
 	var operations []json.RawMessage
-	if yaml.Unmarshal(patch, &operations) != nil || len(operations) == 0 || c.Target == nil {
+	if yaml.Unmarshal(patch, &operations) != nil || len(operations) == 0 {
 		return nil
 	}
 	var step []json.RawMessage
