@@ -223,7 +223,7 @@ func (t *target) transform(a *accumulator) error {
 }
 
 func (t *target) note(one transformer, m *objects, fitted bool) {
-	if t.Patched == nil {
+	if t.Patched == nil || t.ctx.Err() != nil {
 		return
 	}
 	use := PatchUse{File: filepath.Join(t.at, t.file), Index: one.index, Target: *one.patch.Target, Fitted: fitted}

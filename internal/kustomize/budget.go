@@ -3,6 +3,7 @@ package kustomize
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -37,20 +38,25 @@ const (
 	keyWork = 8
 )
 
-// Budget limits the builds of a run in proportion to the size of their input: their work, and the memory of their objects. It may
-// be used by several goroutines.
+// Budget limits the builds of a run in proportion to the size of their input: their work, and the memory of their objects. Time and
+// the heap limit what is not counted. It may be used by several goroutines.
 type Budget struct {
 	mu   sync.Mutex
 	seen map[string]bool
 	read int64 // bytes of different files
 	work int64
 	kept int64 // bytes of results that are kept
+	took time.Duration
 	err  error
 	end  func(error)
+
+	before uint64 // the heap when the run began, in bytes
 }
 
 // NewBudget returns the budget of a run. When it is exhausted, it calls end once.
-func NewBudget(end func(error)) *Budget { return &Budget{seen: map[string]bool{}, end: end} }
+func NewBudget(end func(error)) *Budget {
+	return &Budget{seen: map[string]bool{}, end: end, before: heapSize("/memory/classes/heap/objects:bytes")}
+}
 
 // ExhaustedError is the error of a build that exceeds the budget of its run.
 type ExhaustedError struct {

@@ -1,7 +1,9 @@
 package kustomize
 
 import (
+	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -59,4 +61,36 @@ func TestEqualKeys(t *testing.T) {
 	if !errors.Is(err, errEqual) {
 		t.Error(err)
 	}
+}
+
+// TestWatched ends builds that cannot be stopped: the time of the run is over, its context ends, or the heap is too large.
+func TestWatched(t *testing.T) {
+	ended := 0
+	budget := NewBudget(func(error) { ended++ })
+	budget.took = baseTime
+	release := make(chan struct{})
+	_, err := watched(t.Context(), budget, "k", func(ctx context.Context) (int, error) {
+		<-ctx.Done()
+		close(release)
+		return 0, nil
+	})
+	if _, ok := errors.AsType[*ExhaustedError](err); !ok || ended != 1 {
+		t.Errorf("%v, ended %d times", err, ended)
+	}
+	<-release // its context ends
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = watched(ctx, NewBudget(func(error) {}), "k", func(context.Context) (int, error) { select {} })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that ended: %v", err)
+	}
+
+	kept := make([]byte, 4<<20)
+	budget = NewBudget(func(error) {})
+	limit := uint64(heapFactor * baseMemory)
+	if budget.before = 1<<20 - limit; budget.tick("k") == nil { // before wraps: the limit is 1 MiB
+		t.Error("a large heap is accepted")
+	}
+	runtime.KeepAlive(kept)
 }

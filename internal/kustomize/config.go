@@ -148,7 +148,7 @@ func configOf(l *loader, k *types.Kustomization) (*config, error) {
 			if !has(properties, "kind") || !has(properties, "apiVersion") || !has(properties, "metadata") {
 				continue
 			}
-			r := &crdReader{definitions: definitions, config: own, kind: name[strings.LastIndex(name, ".")+1:]}
+			r := &crdReader{build: l.build, definitions: definitions, config: own, kind: name[strings.LastIndex(name, ".")+1:]}
 			if err := r.read(name, nil, nil); err != nil {
 				return nil, err
 			}
@@ -169,6 +169,7 @@ type definition struct{ Schema spec.Schema }
 
 // crdReader finds the fields of a type for labels, annotations and names.
 type crdReader struct {
+	build       *Build
 	definitions map[string]definition
 	config      *config
 	kind        string
@@ -180,6 +181,9 @@ func (r *crdReader) read(name string, path, way []string) error {
 	}
 	way = append(way[:len(way):len(way)], name)
 	properties := r.definitions[name].Schema.Properties
+	if err := r.build.Budget.Work(r.build.What, scanWork*int64(1+len(properties))); err != nil {
+		return err // definitions that refer to others twice at each level
+	}
 	for _, property := range slices.Sorted(maps.Keys(properties)) {
 		schema := properties[property]
 		at := append(path[:len(path):len(path)], property)

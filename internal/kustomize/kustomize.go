@@ -89,7 +89,7 @@ func Guard[T any](f func() (T, error)) (value T, err error) {
 
 // Run builds a directory with a kustomization, which it may change. file is the path of the kustomization file, which may be missing.
 func (b *Build) Run(ctx context.Context, dir, file string, k *types.Kustomization) ([]Object, error) {
-	return Guard(func() ([]Object, error) { return b.run(ctx, dir, file, k) })
+	return watched(ctx, b.Budget, b.What, func(ctx context.Context) ([]Object, error) { return b.run(ctx, dir, file, k) })
 }
 
 func (b *Build) run(ctx context.Context, dir, file string, k *types.Kustomization) ([]Object, error) {

@@ -51,6 +51,14 @@ func hostile() map[string]map[string]string {
 		"spec:\n  interval: 1h\n  prune: true\n  path: ./apps\n  sourceRef: {kind: GitRepository, name: flux-system}\n" +
 		"  patches:\n  - target: {kind: ConfigMap}\n    patch: |\n" + indent(copies.String(), 6)
 	huge := strings.Repeat("x", 60_000)
+	definitions := `{"D0": {"Schema": {"properties": {"kind": {}, "apiVersion": {}, "metadata": {}, "a": {"$ref": "D1"}}}}`
+	for i := range 40 {
+		definitions += fmt.Sprintf(`, "D%d": {"Schema": {"properties": {"a": {"$ref": "D%d"}, "b": {"$ref": "D%d"}}}}`, i+1, i+2, i+2)
+	}
+	var fields strings.Builder
+	for i := range 4_000 {
+		fmt.Fprintf(&fields, "- {path: metadata/annotations/a%d, create: true}\n", i)
+	}
 	return map[string]map[string]string{
 		"replacements that append to their source": one("replacements:\n" + strings.Repeat(appending, 34)),
 		"replacements that append to the next":     {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nreplacements:\n" + distinct.String(), "a.yaml": strings.Replace(config, "}\ndata: {", "}\ndata: {"+values.String()[2:]+", ", 1)},
@@ -65,6 +73,8 @@ func hostile() map[string]map[string]string {
 		"copies of a Flux Kustomization":           {"flux.yaml": flux, "apps/kustomization.yaml": hostileHead + "resources: [a.yaml]\n", "apps/a.yaml": config},
 		"equal keys":                               {"kustomization.yaml": hostileHead + "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: add, path: /data, value: {a: b}}\n", "a.yaml": strings.Replace(config, "{a: ", "{"+strings.Repeat("a: b, ", 30_000)+"a: ", 1)},
 		"equal keys of an operator":                {"a.yaml": "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n  sync: {kind: GitRepository, url: 'https://git.test/a', path: a, ref: '{" + strings.Repeat("a: b, ", 30_000) + "}'}\n"},
+		"definitions that refer to others twice":   {"kustomization.yaml": hostileHead + "resources: [a.yaml]\ncrds: [c.json]\n", "a.yaml": config, "c.json": definitions + "}"},
+		"a long prefix in many fields":             {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nconfigurations: [c.yaml]\nnamePrefix: " + strings.Repeat("x", 1_000_000) + "\n", "a.yaml": config, "c.yaml": "namePrefix:\n" + fields.String()},
 		"variables":                                {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nvars: [{name: A, objref: {kind: ConfigMap, name: a, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n", "c.yaml": "varReference: [{path: data/b, kind: ConfigMap}]\n", "a.yaml": strings.Replace(strings.Replace(config, "b: xxxxxxxx", "b: "+strings.Repeat("$(A)", 5_000), 1), "a: xxxxxxxx", "a: "+huge, 1)},
 	}
 }
