@@ -313,7 +313,7 @@ func (m *mirroring) cluster(in *load.Input) {
 
 // stays warns, once, that a source keeps its URL.
 func (m *mirroring) stays(obj *manifest.Object, why string) {
-	line := fmt.Sprintf("%s is not changed: %s", obj, why)
+	line := fmt.Sprintf("%s is not changed: %s", obj.CalledText(), why)
 	if !m.stay[line] {
 		m.stay[line] = true
 		m.app.console.Warn(line)
@@ -326,7 +326,7 @@ func (m *mirroring) use(in *load.Input, source, user *manifest.Object, entry *lo
 	s := m.sources[key]
 	defer func() { m.sources[key] = s }()
 	if entry == nil {
-		s.refusal = cmp.Or(s.refusal, fmt.Sprintf("%s gets its chart from it, and is not mirrored", user))
+		s.refusal = cmp.Or(s.refusal, fmt.Sprintf("%s gets its chart from it, and is not mirrored", user.CalledText()))
 		return
 	}
 	repository := bundle.RepositoryOf(entry.SourceURL)

@@ -90,7 +90,7 @@ func askedObjects(in *load.Input) ([]*manifest.Object, error) {
 	var names []string
 	for _, obj := range in.Inventory.Objects() {
 		if in.Wanted(obj) && (obj.Origin == nil || obj.Origin.Kind != helmv2.HelmReleaseKind) {
-			found, names = append(found, obj), append(names, obj.String())
+			found, names = append(found, obj), append(names, obj.CalledText())
 		}
 	}
 	if len(found) > 1 && len(in.Selectors) == 0 {

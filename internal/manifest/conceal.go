@@ -115,6 +115,12 @@ func (o *Object) Called() (kind, namespace, name string) {
 	return kind, namespace, name
 }
 
+// CalledText returns KIND NAMESPACE/NAME of the object as it is shown.
+func (o *Object) CalledText() string {
+	kind, namespace, name := o.Called()
+	return kind + " " + namespace + "/" + name
+}
+
 func (o *Object) calledIn(text string) string {
 	_, namespace, name := o.Called()
 	for _, as := range [][2]string{{o.Name, name}, {o.Namespace, namespace}} {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"github.com/helmsrc/helmsrc/internal/chart"
 	"github.com/helmsrc/helmsrc/internal/conceal"
 	"github.com/helmsrc/helmsrc/internal/finding"
+	"github.com/helmsrc/helmsrc/internal/inventory"
 	"github.com/helmsrc/helmsrc/internal/manifest"
 	"github.com/helmsrc/helmsrc/internal/status"
 	"github.com/helmsrc/helmsrc/internal/store"
@@ -44,11 +46,23 @@ func (p *reconciliation) record() (*store.Record, error) {
 	record := &store.Record{Fingerprint: p.fingerprint, Tag: string(p.tag), Cluster: p.r.o.Cluster, Chart: p.chart, Values: p.result.Values, Object: object, Status: b}
 	if p.out.Failure != nil {
 		record.Failure = string(CodeOf(p.out.Failure))
-		if by := blockerOf(p.out.Failure); by != (finding.Object{}) {
-			record.BlockedBy = strings.Join([]string{by.Kind, by.Namespace, by.Name}, "/")
-		}
+		record.BlockedBy = recordedBlocker(p.out.Failure)
 	}
 	return record, nil
+}
+
+// recordedBlocker returns the object that blockerOf returns as KIND/NAMESPACE/NAME, by the name under which it is shown.
+func recordedBlocker(failure *status.Failure) string {
+	by := blockerOf(failure)
+	if blocked, ok := errors.AsType[*blockedError](failure); ok {
+		by.Kind, by.Namespace, by.Name = blocked.by.Called()
+	} else if rejected, ok := errors.AsType[*inventory.RejectedError](failure); ok {
+		by.Kind, by.Namespace, by.Name = rejected.Object.Called()
+	}
+	if by == (finding.Object{}) {
+		return ""
+	}
+	return strings.Join([]string{by.Kind, by.Namespace, by.Name}, "/")
 }
 
 func (p *reconciliation) statusWithoutURLs() ([]byte, error) {

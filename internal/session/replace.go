@@ -98,7 +98,7 @@ func replacedBy(in *load.Input, s load.Source) (store.Key, error) {
 	var key store.Key
 	for _, obj := range in.Replaceable() {
 		if s.Matches(obj) {
-			found, key = append(found, obj.String()), store.NewKey(obj.Kind, obj.Namespace, obj.Name)
+			found, key = append(found, obj.CalledText()), store.NewKey(obj.Kind, obj.Namespace, obj.Name)
 		}
 	}
 	switch taken := takenAlone(in, s.Selector); {
