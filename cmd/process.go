@@ -3,6 +3,8 @@ package cmd
 import (
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -47,6 +49,7 @@ const (
 // At the second signal it calls end at once.
 func Interruptible(ctx context.Context, env *Env, end func(int)) int {
 	closeDefaultTransport()
+	log.SetOutput(io.Discard) // kustomize writes values of Secrets there, past all that conceals them
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)

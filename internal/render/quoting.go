@@ -88,6 +88,9 @@ func (c *confined) brokenPatch(path string, k *types.Kustomization) error {
 		} else if err != nil {
 			return fmt.Errorf("%s: line %d: %w", name, line, err)
 		}
+		if c.Check(text) != nil {
+			return fmt.Errorf("%s: an alias refers to its own anchor, or aliases expand too much", name)
+		}
 		_, merges := provider.NewDefaultDepProvider().GetResourceFactory().SliceFromBytes(text)
 		if _, operates := (patchjson6902.Filter{Patch: string(text)}).Filter(nil); merges != nil && operates != nil {
 			return fmt.Errorf("%s: neither an object with apiVersion, kind and metadata.name nor a list of operations with op and path", name)
@@ -123,7 +126,7 @@ func linesOf(data []byte) []string {
 // sensitiveTexts returns the values in a file that messages must not quote.
 func sensitiveTexts(data []byte) []string {
 	g := &gatherer{}
-	g.texts(data)
+	g.texts(data, false)
 	return g.list
 }
 
@@ -133,7 +136,7 @@ type gatherer struct {
 	seen map[*yaml.Node]bool // targets of aliases
 }
 
-func (g *gatherer) texts(data []byte) {
+func (g *gatherer) texts(data []byte, sensitive bool) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for {
 		var document yaml.Node
@@ -141,7 +144,7 @@ func (g *gatherer) texts(data []byte) {
 			g.list = append(g.list, conceal.Assigned(data)...)
 			return
 		}
-		g.gather(&document, false)
+		g.gather(&document, sensitive)
 	}
 }
 
@@ -149,7 +152,7 @@ func (g *gatherer) gather(n *yaml.Node, sensitive bool) {
 	switch n.Kind {
 	case yaml.ScalarNode:
 		if strings.Contains(n.Value, "\n") || strings.HasPrefix(n.Value, "[") || strings.HasPrefix(n.Value, "{") {
-			g.texts([]byte(n.Value)) // a patch in a kustomization file
+			g.texts([]byte(n.Value), sensitive) // a patch in a kustomization file
 		}
 		if !sensitive {
 			return
@@ -169,6 +172,8 @@ func (g *gatherer) gather(n *yaml.Node, sensitive bool) {
 	case yaml.MappingNode:
 		secret := fieldOf(n, "kind")
 		path := fieldOf(n, "path")
+		target := fieldOf(n, "target") // of a plugin that patches
+		patches := target != nil && fieldOf(target, "kind") != nil && fieldOf(target, "kind").Value == "Secret"
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key, value := n.Content[i].Value, n.Content[i+1]
 			below := sensitive && !naming(key)
@@ -179,6 +184,8 @@ func (g *gatherer) gather(n *yaml.Node, sensitive bool) {
 				below = true
 			case key == "value" && path != nil && slices.ContainsFunc(strings.Split(path.Value, "/"), conceal.Sensitive):
 				below = true // of a JSON patch
+			case patches && (key == "patch" || key == "jsonOp"):
+				below = true
 			}
 			g.gather(value, below)
 		}
