@@ -279,6 +279,8 @@ func TestPermutations(t *testing.T) {
 func TestMade(t *testing.T) {
 	for _, tt := range []struct{ name, spec, want string }{
 		{"a null is pruned", "inputs: [{a: null, b: 1}]\n" + resource("<< hasKey inputs `a` >><< hasKey inputs `b` >>"), `[{"apiVersion":"v1","data":{"a":"falsetrue"},"kind":"ConfigMap","metadata":{"name":"c"}} [spec resources 0]]`},
+		{"own labels", "commonMetadata: {labels: {team: a}, annotations: {note: a}}\nresources: [{apiVersion: v1, kind: A, metadata: {name: a, labels: {own: o, team: b}, annotations: {note: b}}}]\n",
+			`[{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"note":"a"},"labels":{"own":"o","team":"a"},"name":"a"}} [spec resources 0]]`},
 		{"labels", "commonMetadata: {labels: {team: a}}\nresources: [{apiVersion: v1, kind: A, metadata: {name: a, labels: {v: 1}}}]\n", `[{"apiVersion":"v1","kind":"A","metadata":{"labels":{"team":"a"},"name":"a"}} [spec resources 0]]`},
 		{"labels alone", "resources: [{apiVersion: v1, kind: A, metadata: {name: a, labels: {v: 1}}}]\n", `[{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}} [spec resources 0]]`},
 		{"no inputs", resource("<< inputs | toJson >>"), `[{"apiVersion":"v1","data":{"a":null},"kind":"ConfigMap","metadata":{"name":"c"}} [spec resources 0]]`},
