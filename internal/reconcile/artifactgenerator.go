@@ -102,7 +102,7 @@ func (p *generatorReconciliation) knowsAll(ctx context.Context, sources map[stri
 func (r *Reconciler) generatorSources(ctx context.Context, adm *admission.Admitted) (map[string]*Result, error) {
 	obj := adm.Typed.(*swv1.ArtifactGenerator)
 	if err := generate.Validate(&obj.Spec); err != nil {
-		return nil, status.ValidationFailed.Stall(finding.WithCode(finding.RefusedGenerator, err))
+		return nil, status.ValidationFailed.Stall(refusedGenerator(err))
 	}
 	if cycle := r.inventory.Cycle(adm.Object); cycle != nil {
 		return nil, status.SourceFetchFailed.Wrap(cycle)
@@ -220,7 +220,7 @@ func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sou
 			return nil, err
 		}
 		if refused, ok := errors.AsType[*generate.Error](err); ok {
-			err = finding.WithCode(finding.RefusedGenerator, err)
+			err = refusedGenerator(refused)
 			if refused.Stalled {
 				err = status.Reason(refused.Reason).Stall(err)
 			} else {
@@ -229,6 +229,11 @@ func (r *Reconciler) generated(ctx context.Context, adm *admission.Admitted, sou
 		}
 		return &generatedArtifacts{artifacts, err}, nil
 	})
+}
+
+// refusedGenerator returns the error of a generator, at the field that it is about.
+func refusedGenerator(err *generate.Error) error {
+	return &finding.Problem{Code: finding.RefusedGenerator, Field: err.Path, Text: err.Message, Err: err}
 }
 
 func (r *Reconciler) generatorTree(ctx context.Context, source *Result) (*generate.Tree, error) {
