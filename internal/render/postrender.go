@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/helmsrc/helmsrc/internal/bound"
 	"github.com/helmsrc/helmsrc/internal/kustomize"
+	"github.com/helmsrc/helmsrc/internal/manifest"
 )
 
 // renderedFile is the name of the manifests in a post renderer's build.
@@ -75,6 +77,9 @@ func (r *Release) postRender(ctx context.Context, b *kustomize.Build) (done Inst
 	var crds []*resource.Resource
 	created := map[resid.ResId]bool{}
 	for _, file := range r.CRDs {
+		if err := checkAliases("CRDs", file); err != nil {
+			return done, err
+		}
 		list, err := b.Objects(file)
 		if err != nil {
 			return done, fmt.Errorf("CRDs: %w", err)
@@ -287,12 +292,24 @@ func documentsOf(manifests []byte) ([]document, error) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
+		if err := checkAliases(source, []byte(text)); err != nil {
+			return nil, err
+		}
 		list = append(list, document{source, text})
 	}
 	if len(list) > maxDocuments {
 		return nil, fmt.Errorf("more than %d objects", maxDocuments)
 	}
 	return list, nil
+}
+
+// checkAliases returns an error, which quotes nothing, for aliases that expand too much, or refer to their own anchors: kustomize
+// would follow those for ever.
+func checkAliases(name string, text []byte) error {
+	if err := manifest.CheckExpansion(name, text); err != nil {
+		return errors.New(err.Error())
+	}
+	return nil
 }
 
 // end restores the line break that helm has cut from the end of documents: of all, or of the last one before the hooks.
@@ -391,7 +408,7 @@ func (m helmPrinted) ReadFile(path string) ([]byte, error) {
 	return m, nil
 }
 
-func (m helmPrinted) Check([]byte) error { return nil }
+func (m helmPrinted) Check(text []byte) error { return checkAliases("patch", text) }
 
 func selector(s *fluxkustomize.Selector) *types.Selector {
 	if s == nil {

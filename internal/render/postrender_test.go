@@ -114,7 +114,7 @@ func TestPostRender(t *testing.T) {
 // TestPostRenderRefuses reports patches that match no object, and reads no file and no address.
 func TestPostRenderRefuses(t *testing.T) {
 	for _, patch := range []string{
-		`[{"op": "remove", "path": "/spec/nothing"}]`, "not a patch", "path: /etc/passwd",
+		`[{"op": "remove", "path": "/spec/nothing"}]`, "not a patch", "path: /etc/passwd", `[{op: add, path: /spec/a, value: &a [*a]}]`,
 	} {
 		hr := &helmv2.HelmRelease{}
 		hr.Name, hr.Namespace = "app", "apps"
@@ -142,12 +142,21 @@ func TestRenderedTooMuch(t *testing.T) {
 	for i := range 100_000 {
 		fmt.Fprintf(&keys, "  k%d: v\n", i)
 	}
+	bomb := "data:\n  k0: &k0 [x, x]\n"
+	for i := range 30 {
+		bomb += fmt.Sprintf("  k%d: &k%d [*k%d, *k%d]\n", i+1, i+1, i, i)
+	}
+	const loop = "data: &a {b: *a}\n"
 	list := "data: [" + strings.Repeat("x,", bound.MaxValues) + "x]\n"
 	for _, test := range []struct{ manifests, crd, want string }{
 		{objects.String(), "", "more than 10000 objects"},
 		{head + list, "", "too many values"},
 		{head + "data:\n" + keys.String(), "", "the work for what it reads"},
 		{head + "data: &a\n" + keys.String(), "", "the work for what it reads"},
+		{head + loop + head, "", "anchor \"a\" contains itself"},
+		{head + bomb + head, "", "app/templates/a.yaml:"},
+		{head, helmCRD + loop, "anchor \"a\" contains itself"},
+		{head, helmCRD + bomb, "CRDs:"},
 		{head, helmCRD + list, "CRDs: too many values"},
 		{head, helmCRD + "data: &a\n" + keys.String(), "CRDs: what helm rendered: the kustomize build was given up"},
 	} {
