@@ -119,7 +119,9 @@ func fieldsOf(code finding.Code) []string {
 		fields = []string{"proxySecretRef.name"}
 	case finding.NotSupported:
 		fields = []string{"provider"}
-	case finding.FirstLayer:
+	case finding.InvalidReference:
+		fields = []string{"ref.digest", "ref.tag"}
+	case finding.FirstLayer, finding.UnusableLayer:
 		fields = []string{"layerSelector"}
 	case finding.DependencyCycle:
 		fields = []string{"include", "dependsOn", "sources"}
