@@ -300,9 +300,13 @@ func textOf(t resmap.Transformer) int64 {
 func (a *accumulator) inBatches(t resmap.Transformer, text int64) error {
 	batch := newObjects(a.what, a.budget)
 	var growth int64
+	work := int64(scanWork)
+	if image, ok := t.(*builtins.ImageTagTransformerPlugin); ok {
+		work += expressionWork * int64(len(image.ImageTag.Name)) // it is an expression, compiled for each image
+	}
 	run := func() error {
 		a.touch(batch.list...)
-		if err := a.spend(batch.list, scanWork); err != nil {
+		if err := a.spend(batch.list, work); err != nil {
 			return err
 		}
 		if err := t.Transform(batch); err != nil {

@@ -206,7 +206,8 @@ func (m *objects) GetById(id resid.ResId) (*resource.Resource, error) {
 
 // Select returns the objects that a selector matches, by their current or original identity.
 func (m *objects) Select(s types.Selector) ([]*resource.Resource, error) {
-	if err := m.budget.Work(m.what, int64(len(m.list))*scanWork); err != nil {
+	each := scanWork + expressionWork*int64(len(s.LabelSelector)+len(s.AnnotationSelector)) // these are parsed for each object
+	if err := m.budget.Work(m.what, int64(len(m.list))*each); err != nil {
 		return nil, err
 	}
 	expressions, err := types.NewSelectorRegex(&s)

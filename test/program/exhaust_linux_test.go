@@ -55,6 +55,10 @@ func hostile() map[string]map[string]string {
 	for i := range 40 {
 		definitions += fmt.Sprintf(`, "D%d": {"Schema": {"properties": {"a": {"$ref": "D%d"}, "b": {"$ref": "D%d"}}}}`, i+1, i+2, i+2)
 	}
+	var many strings.Builder
+	for i := range 5_000 {
+		fmt.Fprintf(&many, "apiVersion: v1\nkind: Pod\nmetadata: {name: a%d}\nspec: {containers: [{name: a, image: b}]}\n---\n", i)
+	}
 	var fields strings.Builder
 	for i := range 4_000 {
 		fmt.Fprintf(&fields, "- {path: metadata/annotations/a%d, create: true}\n", i)
@@ -74,6 +78,8 @@ func hostile() map[string]map[string]string {
 		"equal keys":                               {"kustomization.yaml": hostileHead + "resources: [a.yaml]\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    - {op: add, path: /data, value: {a: b}}\n", "a.yaml": strings.Replace(config, "{a: ", "{"+strings.Repeat("a: b, ", 30_000)+"a: ", 1)},
 		"equal keys of an operator":                {"a.yaml": "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\nspec:\n  distribution: {version: 2.x, registry: ghcr.io/fluxcd}\n  sync: {kind: GitRepository, url: 'https://git.test/a', path: a, ref: '{" + strings.Repeat("a: b, ", 30_000) + "}'}\n"},
 		"definitions that refer to others twice":   {"kustomization.yaml": hostileHead + "resources: [a.yaml]\ncrds: [c.json]\n", "a.yaml": config, "c.json": definitions + "}"},
+		"a long label selector":                    {"kustomization.yaml": hostileHead + "resources: [a.yaml]\npatches:\n- target: {labelSelector: '" + strings.Repeat("a=b,", 100_000) + "a=b'}\n  patch: |\n    - {op: add, path: /data, value: {}}\n", "a.yaml": many.String()},
+		"a long name of an image":                  {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nimages: [{newTag: '1', name: '(" + strings.Repeat("ab|", 100_000) + "c)'}]\n", "a.yaml": many.String()},
 		"a long prefix in many fields":             {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nconfigurations: [c.yaml]\nnamePrefix: " + strings.Repeat("x", 1_000_000) + "\n", "a.yaml": config, "c.yaml": "namePrefix:\n" + fields.String()},
 		"variables":                                {"kustomization.yaml": hostileHead + "resources: [a.yaml]\nvars: [{name: A, objref: {kind: ConfigMap, name: a, apiVersion: v1}, fieldref: {fieldpath: data.a}}]\nconfigurations: [c.yaml]\n", "c.yaml": "varReference: [{path: data/b, kind: ConfigMap}]\n", "a.yaml": strings.Replace(strings.Replace(config, "b: xxxxxxxx", "b: "+strings.Repeat("$(A)", 5_000), 1), "a: xxxxxxxx", "a: "+huge, 1)},
 	}
