@@ -14,9 +14,12 @@ import (
 )
 
 // Masked returns the excerpt without the values of fields with the name of a password. It is empty if such a value
-// precedes the marked part: the columns would be wrong.
+// precedes the marked part, because the columns would be wrong, and if the line may have content of a Secret.
 func (e Excerpt) Masked() Excerpt {
 	line := e.Before + e.Marked + e.After
+	if hasSecret(line) {
+		return Excerpt{Pos: e.Pos}
+	}
 	start, end := len(e.Before), len(e.Before)+len(e.Marked)
 	for _, value := range sensitiveValues(line) {
 		if value.From < start {
@@ -24,6 +27,20 @@ func (e Excerpt) Masked() Excerpt {
 		}
 	}
 	return Excerpt{e.Pos, e.Before, maskPart(line, start, end), maskPart(line, end, len(line))}
+}
+
+var (
+	ofSecret = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bkind["']?:\s*["']?Secret\b`) })
+	assigned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(patch|value|data)["']?:`) })
+)
+
+// hasSecret reports whether a line may have content of a Secret, or a value for a field with the name of a password: in a
+// generator, or in a patch that is written on one line.
+func hasSecret(line string) bool {
+	literals := strings.Contains(line, "literals")
+	return strings.Contains(line, "stringData") || ofSecret().MatchString(line) && assigned().MatchString(line) ||
+		literals && (strings.Contains(line, "secretGenerator") || len(conceal.Assigned([]byte(line))) > 0) ||
+		strings.Contains(line, "path") && assigned().MatchString(line) && conceal.Sensitive(line)
 }
 
 // MaskedLine returns a line without the values of fields with the name of a password.
