@@ -1,9 +1,11 @@
 package kustomize
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -209,6 +211,28 @@ func TestSuppressed(t *testing.T) {
 		if known := openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "Pod"}) != nil; err != nil || known != want {
 			t.Errorf("%s: the schema is known: %t, %v", with, known, err)
 		}
+	}
+}
+
+// TestEarlierBuild: a schema that a kustomization names does not depend on earlier builds.
+func TestEarlierBuild(t *testing.T) {
+	texts := textsOf(map[string]string{
+		"k/kustomization.yaml": "resources: [pod.yaml]\nopenapi: {path: schema.json}\npatches:\n- patch: |\n    apiVersion: v1\n    kind: Pod\n    metadata: {name: p}\n    spec: {containers: [{name: b}]}\n",
+		"k/pod.yaml":           "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a}]}\n",
+		"k/schema.json":        `{"definitions": {}}`,
+	})
+	want, err := byKustomize(t, texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	earlier := maps.Clone(texts)
+	file := filepath.Join("/k", "kustomization.yaml")
+	earlier[file] = bytes.ReplaceAll(texts[file], []byte("openapi: {path: schema.json}\n"), nil)
+	if _, _, err := built(t, earlier); err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := built(t, texts); err != nil || !reflect.DeepEqual(plain(t, got), plain(t, want)) {
+		t.Errorf("%v\nbuilt:\n%s\nby kustomize:\n%s", err, text(got), text(want))
 	}
 }
 

@@ -25,8 +25,12 @@ func (t *target) setSchema(first bool) error {
 			return err
 		}
 	}
-	if len(t.k.OpenAPI) > 0 {
-		allowBuiltIn()
+	if first {
+		named, merged = false, false
+	}
+	if len(t.k.OpenAPI) > 0 && !named {
+		named = true
+		t.restoreBuiltIn()
 	}
 	if err := openapi.SetSchema(t.k.OpenAPI, text, first); err != nil || text == nil {
 		return err
@@ -56,8 +60,25 @@ func allowBuiltIn() {
 	}
 }
 
+// named reports whether a kustomization of this build named a schema, and merged whether objects were merged.
+var named, merged bool
+
+// restoreBuiltIn brings the schema of Kubernetes into the state that it has in kustomize when a kustomization names another one: a merge
+// has parsed it, and after an object of an unknown kind it will be parsed too. Both schemas are used then.
+func (t *target) restoreBuiltIn() {
+	openapi.ResetOpenAPI()
+	builtIn = true
+	for r := range t.files {
+		r.GetGvk()
+	}
+	if merged {
+		openapi.Schema()
+	}
+}
+
 // prepareMerge is called before the nodes of a patch and an object are merged.
 func prepareMerge(nodes ...*yaml.Node) {
+	merged = true
 	switch {
 	case builtIn:
 	case slices.ContainsFunc(nodes, needsBuiltIn):
