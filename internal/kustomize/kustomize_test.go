@@ -188,6 +188,7 @@ func TestBuiltIn(t *testing.T) {
 		"apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nspec: {apiVersion: v1, chartRef: {kind: Pod}}": false,
 		"a: b # {\"$imagepolicy\": \"flux-system:app\"}":                                                          false,
 		"a: b # {\"$ref\": \"#/definitions/x\"}":                                                                  true,
+		"a: &a {apiVersion: v1}\nb: {<<: *a, kind: Pod}":                                                          true,
 		"# {\"$openapi\": \"x\"}\na: b":                                                                           true,
 	} {
 		if got := needsBuiltIn(objectNode(t, text)); got != want {

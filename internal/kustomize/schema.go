@@ -89,12 +89,13 @@ func prepareMerge(nodes ...*yaml.Node) {
 }
 
 // needsBuiltIn reports whether kyaml may look up a type or definition of Kubernetes for a merge: for the object, for an object in one of
-// its fields, or for a comment that refers to a definition.
+// its fields, or for a comment that refers to a definition. An alias may be a part of an object.
 func needsBuiltIn(root *yaml.Node) (found bool) {
 	edit.Each(root, func(n *yaml.Node) {
 		for _, comment := range []string{n.HeadComment, n.LineComment} {
 			found = found || strings.Contains(comment, "$ref") || strings.Contains(comment, "$openapi")
 		}
+		found = found || n.Kind == yaml.AliasNode
 		if n.Kind != yaml.MappingNode {
 			return
 		}
