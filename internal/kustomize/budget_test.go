@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestBudget counts the memory and work of all builds of a run, in proportion to their input.
@@ -93,4 +94,34 @@ func TestWatched(t *testing.T) {
 		t.Error("a large heap is accepted")
 	}
 	runtime.KeepAlive(kept)
+}
+
+// TestEnded: no build begins after the context has ended, when an earlier one may still run.
+func TestEnded(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	source := asked{textsOf(map[string]string{"k/kustomization.yaml": "namePrefix: a-\n"}), make(chan string, 1)}
+	k, file, err := source.Kustomization("/k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&Build{Source: source, Budget: NewBudget(func(error) {}), What: "k"}).Run(ctx, "/k", file, k); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	select {
+	case path := <-source.paths:
+		t.Errorf("the build reads %s", path)
+	case <-time.After(50 * time.Millisecond):
+	}
+}
+
+// asked is a source that sends the paths of directories.
+type asked struct {
+	Texts
+	paths chan string
+}
+
+func (a asked) Directory(path string) (string, error) {
+	a.paths <- path
+	return a.Texts.Directory(path)
 }

@@ -27,6 +27,10 @@ func watched[T any](ctx context.Context, b *Budget, what string, f func(context.
 		value T
 		err   error
 	}
+	var none T
+	if ctx.Err() != nil { // an earlier call may still run
+		return none, context.Cause(ctx)
+	}
 	own, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan result, 1)
@@ -36,7 +40,6 @@ func watched[T any](ctx context.Context, b *Budget, what string, f func(context.
 	}()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	var none T
 	for {
 		select {
 		case r := <-done:

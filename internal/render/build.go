@@ -55,7 +55,8 @@ func (r *repository) buildUnder(ctx context.Context, v *veil, uses *patchUses, d
 	if err == nil {
 		return objects, nil
 	}
-	if files[file], _ = json.Marshal(k); ctx.Err() == nil {
+	if ctx.Err() == nil { // otherwise the build may still run
+		files[file], _ = json.Marshal(k)
 		fs.remember(file)
 	}
 	text := advised(err, r.plainError(fs.unquoted(err)))
@@ -109,7 +110,7 @@ func (r *repository) run(fs *confined, dir, file string, k *types.Kustomization)
 	}
 	b := &kustomize.Build{Source: fs, Budget: r.budget, What: fs.what, Patched: fs.patched}
 	found, err := b.Run(fs.ctx, dir, file, k)
-	if err != nil && fs.failed != nil {
+	if err != nil && fs.ctx.Err() == nil && fs.failed != nil {
 		return nil, fs.failed
 	}
 	if err != nil {
