@@ -81,10 +81,28 @@ func TestWatched(t *testing.T) {
 	<-release // its context ends
 
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = watched(ctx, NewBudget(func(error) {}), "k", func(context.Context) (int, error) { select {} })
+	release = make(chan struct{})
+	_, err = watched(ctx, NewBudget(func(error) {}), "k", func(context.Context) (int, error) {
+		cancel()
+		<-release
+		return 0, nil
+	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that ended: %v", err)
+	}
+
+	budget = NewBudget(func(error) {})
+	budget.took = baseTime - 4*watchInterval
+	_, err = watched(t.Context(), budget, "k", func(context.Context) (int, error) {
+		t.Error("a build runs beside one that was left")
+		return 0, nil
+	})
+	if _, ok := errors.AsType[*ExhaustedError](err); !ok {
+		t.Error(err)
+	}
+	close(release)
+	if one, err := watched(t.Context(), NewBudget(func(error) {}), "k", func(context.Context) (int, error) { return 1, nil }); one != 1 || err != nil {
+		t.Errorf("after the build that was left: %v", err)
 	}
 
 	kept := make([]byte, 4<<20)

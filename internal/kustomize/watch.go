@@ -20,8 +20,11 @@ const (
 	watchInterval = 5 * time.Millisecond
 )
 
-// watched calls f. If f takes too long, needs too much memory, or the context ends, watched returns without waiting for f,
-// which has a context that has ended: the code of kustomize cannot be stopped, so the program should end soon.
+// running has an item while a build runs, which may be one that was left: the schema of kyaml belongs to the process.
+var running = make(chan struct{}, 1)
+
+// watched calls f, after an earlier f has returned. If that takes too long, needs too much memory, or the context ends, watched returns
+// without waiting for f, which has a context that has ended: the code of kustomize cannot be stopped, so the program should end soon.
 func watched[T any](ctx context.Context, b *Budget, what string, f func(context.Context) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -35,7 +38,13 @@ func watched[T any](ctx context.Context, b *Budget, what string, f func(context.
 	defer stop()
 	done := make(chan result, 1)
 	go func() {
+		select {
+		case running <- struct{}{}:
+		case <-own.Done():
+			return
+		}
 		value, err := Guard(func() (T, error) { return f(own) })
+		<-running
 		done <- result{value, err}
 	}()
 	ticker := time.NewTicker(watchInterval)
