@@ -111,7 +111,11 @@ func (l *Reader) reportRendered(in *Input) {
 			l.Console.Debug(at, n.Text)
 			continue
 		case n.Code == "":
-			if in.Once(in.Cluster + fmt.Sprint(at, n.Text)) {
+			line := fmt.Sprint(at, n.Text)
+			if !in.validating { // the command validate does not hold notes
+				line = in.Cluster + line
+			}
+			if in.Once(line) {
 				l.Console.Note(at, n.Text)
 			}
 			continue
