@@ -63,7 +63,9 @@ func Run(ctx context.Context, w foresee.Work, o Options) (*Migration, error) {
 	for _, in := range m.inputs {
 		m.fail(in.Code)
 		w.Worker.ReportNotes(in)
-		clusters = append(clusters, in.Cluster)
+		if !in.Loose {
+			clusters = append(clusters, in.Cluster)
+		}
 	}
 	w.Worker.Console.Divide(clusters)
 	m.find(ctx)
