@@ -80,7 +80,8 @@ func TestManyMissing(t *testing.T) {
 		return lookup, testing.AllocsPerRun(10, func() { _ = err.(*NotFoundError).Hint() })
 	}
 	lookup, hint := work(2000)
-	if moreLookup, moreHint := work(8000); moreLookup > lookup || moreHint > hint {
+	// A collection of garbage between two runs empties pools, which are filled again.
+	if moreLookup, moreHint := work(8000); moreLookup > lookup+10 || moreHint > hint+10 {
 		t.Errorf("with four times the objects a search allocates %v times, not %v, and its hint %v, not %v", moreLookup, lookup, moreHint, hint)
 	}
 }
