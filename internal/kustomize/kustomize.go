@@ -45,7 +45,7 @@ type Object struct {
 	res  *resource.Resource
 }
 
-// Build is a build of a directory. It is used once. Builds must not run at once: the schema of kyaml belongs to the process.
+// Build is a build of a directory. It is used once. Builds run one after the other: the schema of kyaml belongs to the process.
 type Build struct {
 	Source  Source
 	Budget  *Budget
@@ -56,6 +56,7 @@ type Build struct {
 	factory *resmap.Factory
 	files   map[*resource.Resource]string // of objects
 	read    int                           // bytes
+	named   bool                          // a kustomization named a schema
 }
 
 // PatchUse is a patch with a target that was applied.
@@ -364,7 +365,8 @@ func decoded(n *yaml.Node, root bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return value, utiljson.Unmarshal(text, &value)
+	err = utiljson.Unmarshal(text, &value)
+	return value, err
 }
 
 // asWritten turns quoted values into strings: a merge keeps the style of a value, and quotes hide its new type when it is

@@ -62,13 +62,14 @@ func (p *patchTransformer) Config(h *resmap.PluginHelpers, text []byte) error {
 		}
 	}
 	if c.Target == nil { // the patch is merged with the object that it names
-		for d := yamlv3.NewDecoder(bytes.NewReader(patch)); ; {
+		for d := yamlv3.NewDecoder(bytes.NewReader(patch)); !builtIn; {
 			var n yamlv3.Node
 			if d.Decode(&n) != nil {
-				return nil
+				break
 			}
 			prepareMerge(&n)
 		}
+		return nil
 	}
 	var operations []json.RawMessage
 	if yaml.Unmarshal(patch, &operations) != nil || len(operations) == 0 {

@@ -26,10 +26,10 @@ func (t *target) setSchema(first bool) error {
 		}
 	}
 	if first {
-		named, merged = false, false
+		merged = false
 	}
-	if len(t.k.OpenAPI) > 0 && !named {
-		named = true
+	if len(t.k.OpenAPI) > 0 && !t.named {
+		t.named = true
 		t.restoreBuiltIn()
 	}
 	if err := openapi.SetSchema(t.k.OpenAPI, text, first); err != nil || text == nil {
@@ -60,8 +60,8 @@ func allowBuiltIn() {
 	}
 }
 
-// named reports whether a kustomization of this build named a schema, and merged whether objects were merged.
-var named, merged bool
+// merged reports whether objects were merged in the build that runs.
+var merged bool
 
 // restoreBuiltIn brings the schema of Kubernetes into the state that it has in kustomize when a kustomization names another one: a merge
 // has parsed it, and after an object of an unknown kind it will be parsed too. Both schemas are used then.
